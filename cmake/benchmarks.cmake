@@ -1,0 +1,22 @@
+# benchmarks/NAME_bench.cc becomes the program NAME_bench. Where there are tests they are built with the
+# rest and each is run for a moment, so that they keep working; elsewhere only by "--target benchmarks".
+find_package(benchmark QUIET CONFIG)
+file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/benchmarks/*_bench.cc")
+if(NOT benchmark_FOUND OR HERMETIC_FUZZ)
+  set(bench_sources)
+endif()
+add_custom_target(benchmarks)
+foreach(source IN LISTS bench_sources)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE hermetic_options hermetic::hermetic benchmark::benchmark)
+  add_dependencies(benchmarks ${name})
+  if(HERMETIC_TESTS)
+    add_test(NAME ${HERMETIC_TEST_PREFIX}benchmark/${name}
+             COMMAND ${name} --benchmark_min_time=0.01)
+    set_tests_properties(${HERMETIC_TEST_PREFIX}benchmark/${name}
+                         PROPERTIES LABELS benchmark TIMEOUT 120)
+  else()
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endforeach()

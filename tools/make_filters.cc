@@ -1,0 +1,162 @@
+// Compiles the system-call filters with libseccomp and prints them as C++: run by the build, not by
+// users.
+//
+// A deny list: a build may call anything that is ordinary, and what is refused is refused like a
+// kernel that does not have it. Arguments are compared by their low 32 bits where the kernel looks
+// at no more, or a set high bit would slip through (CVE-2019-10063).
+#include <asm/ioctls.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+struct Variant {
+  const char* name;
+  bool nested;   // user namespaces, and the mounts made in them, are allowed
+  bool no_fork;  // threads are, processes are not
+};
+
+// What a new kernel adds after this is not there inside: mseal(2), 6.10. It covers
+// open_tree_attr(2) too.
+constexpr unsigned kLastKnownCall = 462;
+
+void require(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "make_filters: %s failed\n", what);
+  std::exit(1);
+}
+
+class Filter {
+ public:
+  Filter() : context_(seccomp_init(SCMP_ACT_ALLOW)) {
+    require(context_ != nullptr, "seccomp_init");
+    // System calls of another architecture (i386, x32) do not exist.
+    require(seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)) == 0,
+            "BADARCH");
+    require(seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2) == 0, "OPTIMIZE");
+  }
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+  ~Filter() { seccomp_release(context_); }
+
+  void deny(const char* call, int error) {
+    const int number = seccomp_syscall_resolve_name(call);
+    if (number == __NR_SCMP_ERROR || number < 0) return;  // this architecture has no such call
+    require(seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number,
+                                   0, nullptr) == 0,
+            call);
+  }
+  void deny_if(const char* call, int error, const std::vector<scmp_arg_cmp>& conditions) {
+    const int number = seccomp_syscall_resolve_name(call);
+    if (number == __NR_SCMP_ERROR || number < 0) return;
+    require(
+        seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number,
+                               static_cast<unsigned>(conditions.size()), conditions.data()) == 0,
+        call);
+  }
+
+  [[nodiscard]] std::vector<sock_filter> compile() const {
+    const int file = memfd_create("filter", 0);
+    require(file >= 0 && seccomp_export_bpf(context_, file) == 0, "seccomp_export_bpf");
+    const off_t size = lseek(file, 0, SEEK_END);
+    std::vector<sock_filter> program = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // seccomp_data.nr
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastKnownCall, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | unsigned{ENOSYS}),
+    };
+    std::vector<sock_filter> compiled(static_cast<std::size_t>(size) / sizeof(sock_filter));
+    require(pread(file, compiled.data(), static_cast<std::size_t>(size), 0) == size, "pread");
+    close(file);
+    program.insert(program.end(), compiled.begin(), compiled.end());
+    return program;
+  }
+
+ private:
+  scmp_filter_ctx context_;
+};
+
+scmp_arg_cmp low_bits(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
+  return {.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
+}
+
+void deny_kernel_surface(Filter& filter) {
+  for (const char* call :
+       {"add_key",         "request_key",       "keyctl",          "bpf",
+        "perf_event_open", "io_uring_setup",    "io_uring_enter",  "io_uring_register",
+        "userfaultfd",     "kexec_load",        "kexec_file_load", "init_module",
+        "finit_module",    "delete_module",     "create_module",   "query_module",
+        "get_kernel_syms", "open_by_handle_at", "lookup_dcookie",  "fanotify_init",
+        "nfsservctl",      "_sysctl",           "sysfs",           "uselib",
+        "ustat",           "vserver",           "afs_syscall",     "getpmsg",
+        "putpmsg",         "security",          "tuxcall",         "clone3"})
+    // clone3() hides its flags in memory where no filter sees them; every libc goes on with
+    // clone().
+    filter.deny(call, ENOSYS);
+  for (const char* call :
+       {"clock_settime", "settimeofday", "stime", "clock_adjtime", "adjtimex", "swapon", "swapoff",
+        "reboot", "acct", "quotactl", "quotactl_fd", "syslog", "iopl", "ioperm", "vhangup"})
+    filter.deny(call, EPERM);
+}
+
+void deny_namespaces_and_mounts(Filter& filter) {
+  for (const char* call : {"mount", "umount2", "umount", "pivot_root", "move_mount", "open_tree",
+                           "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "setns"})
+    filter.deny(call, EPERM);
+  for (const char* call : {"clone", "unshare"})
+    filter.deny_if(call, EPERM, {low_bits(0, CLONE_NEWUSER, CLONE_NEWUSER)});
+}
+
+// Unix, IPv4, IPv6 and routing netlink; the namespace decides what those reach. vsock, packet,
+// Bluetooth, AF_ALG and the rest are not a build's business.
+void deny_socket_families(Filter& filter) {
+  filter.deny_if("socket", EAFNOSUPPORT,
+                 {{.arg = 0, .op = SCMP_CMP_GT, .datum_a = AF_NETLINK, .datum_b = 0}});
+  for (unsigned family = 0; family < unsigned{AF_NETLINK}; ++family)
+    if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+      filter.deny_if("socket", EAFNOSUPPORT, {low_bits(0, 0xFFFFFFFF, family)});
+  filter.deny_if("socket", EPROTONOSUPPORT,
+                 {low_bits(0, 0xFFFFFFFF, AF_NETLINK),
+                  {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
+}
+
+std::vector<sock_filter> compile(const Variant& variant) {
+  Filter filter;
+  deny_kernel_surface(filter);
+  deny_socket_families(filter);
+  // Typing into, or talking to the console of, a terminal that is not ours.
+  for (const unsigned request : {unsigned{TIOCSTI}, unsigned{TIOCLINUX}})
+    filter.deny_if("ioctl", EPERM, {low_bits(1, 0xFFFFFFFF, request)});
+  if (!variant.nested) deny_namespaces_and_mounts(filter);
+  if (variant.no_fork) {
+    filter.deny("fork", EPERM);
+    filter.deny("vfork", EPERM);
+    filter.deny_if("clone", EPERM, {low_bits(0, CLONE_THREAD, 0)});
+  }
+  return filter.compile();
+}
+
+}  // namespace
+
+int main() {
+  std::puts("// Made by tools/make_filters.cc; do not edit.");
+  for (const Variant& variant :
+       {Variant{"kUsual", false, false}, Variant{"kNested", true, false},
+        Variant{"kNoFork", false, true}, Variant{"kNestedNoFork", true, true}}) {
+    std::printf("constexpr sock_filter %s[] = {\n", variant.name);
+    for (const sock_filter& instruction : compile(variant))
+      std::printf("    {0x%04x, %u, %u, 0x%08x},\n", instruction.code, instruction.jt,
+                  instruction.jf, instruction.k);
+    std::puts("};");
+  }
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
