@@ -1,0 +1,173 @@
+#include "hermetic/base/file_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <utility>
+
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+// Every level of a walk holds a descriptor; deeper trees are cut into pieces, or refused.
+constexpr int kDeepest = 200;
+
+Error cannot(std::string_view verb, const std::string& name) {
+  return system_error(fmt::format("cannot {} '{}'", verb, printable(name)), errno);
+}
+
+// Removes what is below `directory`. Directories that lie too deep are moved up to `top`, where the
+// next round finds them.
+Result<void> empty_directory(int directory, int top, int depth, unsigned& moved) {
+  for (const std::string& name : TRY(names_in(directory))) {
+    if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) continue;
+    if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
+    if (depth >= kDeepest) {
+      const std::string place = fmt::format(".hermetic-deep-{}", moved++);
+      if (::renameat(directory, name.c_str(), top, place.c_str()) != 0)
+        return cannot("remove", name);
+      continue;
+    }
+    (void)::fchmodat(directory, name.c_str(), 0700,
+                     0);  // the command may have locked it; it is ours
+    const UniqueFd child = TRY(open_directory(directory, name));
+    TRY(empty_directory(child.get(), top, depth + 1, moved));
+    if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+      return cannot("remove", name);
+  }
+  return {};
+}
+
+Result<void> copy_bytes(int from, int to, const std::string& name) {
+  if (::ioctl(to, FICLONE, from) == 0) return {};
+  for (;;) {
+    const ssize_t copied = ::copy_file_range(from, nullptr, to, nullptr, std::size_t{1} << 30U, 0);
+    if (copied == 0) return {};
+    if (copied > 0 || errno == EINTR) continue;
+    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+      return cannot("copy", name);
+    break;
+  }
+  // Some pairs of file systems copy only through us. The offsets stand where the kernel left them.
+  std::vector<char> block(std::size_t{1} << 16U);
+  for (;;) {
+    const ssize_t size = ::read(from, block.data(), block.size());
+    if (size == 0) return {};
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("read", name);
+    for (ssize_t done = 0; done < size;) {
+      const ssize_t written =
+          ::write(to, block.data() + done, static_cast<std::size_t>(size - done));
+      if (written < 0 && errno != EINTR) return cannot("write", name);
+      if (written > 0) done += written;
+    }
+  }
+}
+
+Result<void> copy_file(int from_parent, const std::string& from, int to_parent,
+                       const std::string& to, const struct stat& status) {
+  const UniqueFd source(::openat(from_parent, from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!source.is_open()) return cannot("open", from);
+  const UniqueFd target(
+      ::openat(to_parent, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!target.is_open()) return cannot("make", to);
+  TRY(copy_bytes(source.get(), target.get(), from));
+  if (::fchmod(target.get(), status.st_mode & 0777) != 0) return cannot("set the mode of", to);
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  if (::futimens(target.get(), times.data()) != 0) return cannot("set the times of", to);
+  return {};
+}
+
+Result<void> copy_link(int from_parent, const std::string& from, int to_parent,
+                       const std::string& to) {
+  std::array<char, PATH_MAX> text;
+  const ssize_t size = ::readlinkat(from_parent, from.c_str(), text.data(), text.size() - 1);
+  if (size < 0) return cannot("read the link", from);
+  text[static_cast<std::size_t>(size)] = '\0';
+  if (::symlinkat(text.data(), to_parent, to.c_str()) != 0) return cannot("make the link", to);
+  return {};
+}
+
+Result<void> copy_entry(int from_parent, const std::string& from, int to_parent,
+                        const std::string& to, int depth) {
+  struct stat status = {};
+  if (::fstatat(from_parent, from.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return cannot("inspect", from);
+  if (S_ISLNK(status.st_mode)) return copy_link(from_parent, from, to_parent, to);
+  if (S_ISREG(status.st_mode)) return copy_file(from_parent, from, to_parent, to, status);
+  if (!S_ISDIR(status.st_mode))
+    return invalid(fmt::format("'{}' is neither file, link nor directory", printable(from)));
+  if (depth >= kDeepest)
+    return invalid(
+        fmt::format("'{}' lies more than {} directories deep", printable(from), kDeepest));
+  if (::mkdirat(to_parent, to.c_str(), 0700) != 0) return cannot("make", to);
+  const UniqueFd source = TRY(open_directory(from_parent, from));
+  const UniqueFd target = TRY(open_directory(to_parent, to));
+  for (const std::string& name : TRY(names_in(source.get())))
+    TRY(copy_entry(source.get(), name, target.get(), name, depth + 1));
+  if (::fchmod(target.get(), status.st_mode & 0777) != 0) return cannot("set the mode of", to);
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  if (::futimens(target.get(), times.data()) != 0) return cannot("set the times of", to);
+  return {};
+}
+
+}  // namespace
+
+Result<UniqueFd> open_directory(int parent, const std::string& name) {
+  UniqueFd directory(
+      ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.is_open()) return cannot("open", name);
+  return directory;
+}
+
+Result<std::vector<std::string>> names_in(int directory) {
+  // A descriptor of its own: the caller's reading position is not ours.
+  UniqueFd copy(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!copy.is_open()) return cannot("list", "a directory");
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy.get()), ::closedir);
+  if (!stream) return cannot("list", "a directory");
+  (void)copy.release();  // the stream closes it
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return cannot("list", "a directory");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> remove_tree(int parent, const std::string& name) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
+  (void)::fchmodat(parent, name.c_str(), 0700, 0);
+  const UniqueFd top = TRY(open_directory(parent, name));
+  unsigned moved = 0;
+  // Each round takes off what is not too deep, and the deeper parts that the round before moved up.
+  do {
+    TRY(empty_directory(top.get(), top.get(), 0, moved));
+  } while (!TRY(names_in(top.get())).empty());
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return cannot("remove", name);
+  return {};
+}
+
+Result<void> copy_tree(int from_parent, const std::string& from, int to_parent,
+                       const std::string& to) {
+  return copy_entry(from_parent, from, to_parent, to, 0);
+}
+
+}  // namespace hermetic

@@ -1,0 +1,28 @@
+// Whole trees of files: remove and copy them, by descriptor, without following a link out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic {
+
+// Opens a directory for listing; a symbolic link at the end is refused.
+[[nodiscard]] Result<UniqueFd> open_directory(int parent, const std::string& name);
+
+// The names in an open directory, sorted by bytes.
+[[nodiscard]] Result<std::vector<std::string>> names_in(int directory);
+
+// Removes the entry `name` of `parent` and everything below it, however deep and whatever its
+// modes. What does not exist is removed already.
+[[nodiscard]] Result<void> remove_tree(int parent, const std::string& name);
+
+// Copies a file, link or directory with everything below it; shares blocks where the file system
+// can. Modes and modification times are kept, ownership is the caller's. What was copied before a
+// failure stays: the caller removes it.
+[[nodiscard]] Result<void> copy_tree(int from_parent, const std::string& from, int to_parent,
+                                     const std::string& to);
+
+}  // namespace hermetic
