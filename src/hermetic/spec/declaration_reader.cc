@@ -1,0 +1,104 @@
+#include "hermetic/spec/declaration_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "hermetic/base/path.h"
+
+namespace hermetic {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKeys = {"path", "except", "type", "publish"};
+constexpr std::array<NodeReader::Choice<FileType>, 2> kTypes = {
+    {{"directory", FileType::Directory}, {"file", FileType::File}}};
+constexpr std::array<NodeReader::Choice<Publish>, 3> kPublish = {
+    {{"replace", Publish::Replace}, {"merge", Publish::Merge}, {"in_place", Publish::InPlace}}};
+
+// An input has a type already, and only outputs are published.
+std::span<const std::string_view> keys_of(TreeKind kind) {
+  switch (kind) {
+    case TreeKind::Input: return std::span(kKeys).first(2);
+    case TreeKind::Temp: return std::span(kKeys).first(3);
+    case TreeKind::Output: return kKeys;
+  }
+  return {};
+}
+
+const YamlNode* find(const YamlNode& mapping, std::string_view key) {
+  const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
+  return entry == mapping.entries.end() ? nullptr : &entry->value;
+}
+
+Result<std::vector<std::string>> read_exceptions(const YamlNode& node, const std::string& tree,
+                                                 const NodeReader& reader) {
+  TRY(reader.check_list(node, "except"));
+  std::vector<std::string> exceptions;
+  Unique unique(reader);
+  for (const YamlNode& item : node.items) {
+    TRY(reader.item(item, "except"));
+    std::string path = TRY(reader.path(item, "except"));
+    TRY(unique.add(path, item.place, "except"));
+    if (!is_strictly_within(path, tree))
+      return reader.refuse(
+          item.place, fmt::format("exception '{}' is not below '{}'", shown(path), shown(tree)),
+          "name a path inside the tree, or remove the exception");
+    exceptions.push_back(std::move(path));
+  }
+  return exceptions;
+}
+
+Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::string_view key,
+                                 const NodeReader& reader) {
+  TRY(reader.check_keys(node, key, keys_of(kind)));
+  const YamlNode* path = find(node, "path");
+  if (path == nullptr)
+    return reader.refuse(node.place, fmt::format("an entry of '{}' has no 'path'", key),
+                         "write {path: ..., except: [...]}");
+  Declaration result;
+  result.kind = kind;
+  result.origin = reader.origin(path->place);
+  result.path = TRY(reader.path(*path, "path"));
+  if (const YamlNode* except = find(node, "except"))
+    result.exceptions = TRY(read_exceptions(*except, result.path, reader));
+  if (const YamlNode* type = find(node, "type"))
+    result.type = TRY(reader.choice<FileType>(*type, "type", kTypes));
+  if (const YamlNode* publish = find(node, "publish"))
+    result.publish = TRY(reader.choice<Publish>(*publish, "publish", kPublish));
+  return result;
+}
+
+Result<Declaration> read_declaration(const YamlNode& node, TreeKind kind, std::string_view key,
+                                     const NodeReader& reader) {
+  if (node.kind == YamlNode::Kind::Mapping) return read_mapping(node, kind, key, reader);
+  if (node.kind == YamlNode::Kind::Sequence)
+    return reader.refuse(node.place, fmt::format("'{}' takes paths, not a list in its list", key),
+                         "write a path, or {path: ..., except: [...]}");
+  TRY(reader.item(node, key));
+  Declaration result;
+  result.kind = kind;
+  result.origin = reader.origin(node.place);
+  result.path = TRY(reader.path(node, key));
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<Declaration>> read_declarations(const YamlNode& node, TreeKind kind,
+                                                   std::string_view key, const NodeReader& reader) {
+  TRY(reader.check_list(node, key));
+  std::vector<Declaration> declarations;
+  Unique unique(reader);
+  for (const YamlNode& item : node.items) {
+    Declaration declaration = TRY(read_declaration(item, kind, key, reader));
+    TRY(unique.add(declaration.path, item.place, key));
+    declarations.push_back(std::move(declaration));
+  }
+  return declarations;
+}
+
+}  // namespace hermetic

@@ -1,0 +1,167 @@
+#include "hermetic/spec/disjoint.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "hermetic/base/text.h"
+#include "hermetic/spec/hard_links.h"
+#include "hermetic/spec/mount_table.h"
+
+namespace hermetic {
+namespace {
+
+std::string describe(const Declaration& declaration) {
+  std::string text =
+      fmt::format("{} '{}'", to_string(declaration.kind), printable(declaration.path));
+  if (const std::string where = to_string(declaration.origin); !where.empty())
+    text += fmt::format(" ({})", where);
+  return text;
+}
+
+// Inputs may repeat each other; everything else belongs to exactly one declaration.
+bool may_overlap(const Tree& a, const Tree& b) {
+  return a.declaration.kind == TreeKind::Input && b.declaration.kind == TreeKind::Input;
+}
+
+// What one tree holds in one space of names.
+struct Region {
+  const Tree* tree;
+  PathSet paths;  // a tree with exceptions
+  std::string
+      name;  // the real path of its root; the same as the root but in a file system's own names
+};
+
+enum class Through { Nothing, SymbolicLink, BindMount };
+
+std::string_view words_for(Through through) {
+  switch (through) {
+    case Through::Nothing: return "";
+    case Through::SymbolicLink: return " through a symbolic link";
+    case Through::BindMount: return " through a bind mount";
+  }
+  return "";
+}
+
+// `inner` is the root of the region that lies within the other.
+std::string remedy(const Region& outer, const Region& inner, Through through) {
+  const Declaration& above = outer.tree->declaration;
+  const Declaration& below = inner.tree->declaration;
+  if (through == Through::BindMount)
+    return "declare one of them elsewhere; findmnt lists the mounts";
+  const std::string part = join(above.path, relative_to(inner.name, outer.name));
+  if (inner.name == outer.name)
+    return through == Through::Nothing ? "declare it once" : "declare one of them elsewhere";
+  if (above.kind == below.kind)
+    return fmt::format("leave '{}' out: '{}' covers it", printable(below.path),
+                       printable(above.path));
+  return fmt::format("carve it out: except '{}' from the {} '{}'", printable(part),
+                     to_string(above.kind), printable(above.path));
+}
+
+Error collision(const Region& outer, const Region& inner, const std::string& inner_root,
+                Through through) {
+  const std::string outer_root = *outer.paths.witness();
+  const std::string other_name = join(outer.name, relative_to(inner_root, outer_root));
+  const std::string both =
+      other_name == inner.name
+          ? fmt::format("both hold '{}'", printable(inner.name))
+          : fmt::format("'{}' is '{}'", printable(other_name), printable(inner.name));
+  const bool in_order = outer.tree <= inner.tree;  // name first what was declared first
+  const Declaration& first = (in_order ? outer : inner).tree->declaration;
+  const Declaration& second = (in_order ? inner : outer).tree->declaration;
+  return invalid(fmt::format("{} and {} overlap{}: {}", describe(first), describe(second),
+                             words_for(through), both),
+                 remedy(outer, inner, through), second.origin);
+}
+
+// Two trees with exceptions meet only if the root of one is in the other, so each asks for those
+// above it: many declarations cost no more than their depths.
+Result<void> check_pairs(const std::vector<Region>& regions, Through through) {
+  PathMap<std::vector<const Region*>> by_root;
+  std::map<std::string, std::vector<const Region*>> groups;
+  for (const Region& region : regions)
+    if (const auto root = region.paths.witness()) groups[*root].push_back(&region);
+  for (auto& [root, list] : groups) by_root.set(root, std::move(list));
+
+  for (const Region& region : regions) {
+    const auto root = region.paths.witness();
+    if (!root) continue;
+    const Region* other = nullptr;
+    by_root.for_each_above(*root, [&](const std::vector<const Region*>& above) {
+      for (const Region* candidate : above)
+        if (other == nullptr && candidate->tree != region.tree &&
+            !may_overlap(*candidate->tree, *region.tree) && candidate->paths.contains(*root))
+          other = candidate;
+    });
+    if (other != nullptr) return collision(*other, region, *root, through);
+  }
+  return {};
+}
+
+// What `tree` shows through a mount (or its own part of one) whose root `place` stands at `name`.
+// Exceptions are names too: the same object under another name is not excepted.
+Region shown_at(const Tree& tree, const std::string& name, const std::string& place) {
+  std::vector<std::string> exceptions;
+  for (const std::string& exception : tree.real_exceptions) {
+    if (is_within(name, exception)) return {&tree, {}, name};
+    if (is_within(exception, name)) exceptions.push_back(join(place, relative_to(exception, name)));
+  }
+  return {&tree, PathSet::tree(place, exceptions), name};
+}
+
+// The parts of file systems that a tree shows: its own, and those mounted below it.
+void add_objects(const Tree& tree, const MountTable& mounts,
+                 std::map<std::string, std::vector<Region>>& regions) {
+  const Found& found = tree.found;
+  FilesystemPath own = mounts.locate(found.existing_path, found.mount_id);
+  if (!found.exists()) own.path = join(own.path, relative_to(found.real_path, found.existing_path));
+  regions[own.device].push_back(shown_at(tree, found.real_path, own.path));
+  for (const Mount* mount : mounts.below(found.real_path))
+    regions[mount->device].push_back(shown_at(tree, mount->point, mount->root));
+}
+
+}  // namespace
+
+Result<void> check_names_disjoint(const std::vector<Tree>& trees) {
+  std::map<std::pair<TreeKind, std::string_view>, const Tree*> seen;
+  std::vector<Region> regions;
+  for (const Tree& tree : trees) {
+    const auto [first, inserted] =
+        seen.try_emplace({tree.declaration.kind, tree.declaration.path}, &tree);
+    if (!inserted)
+      return invalid(
+          fmt::format("{} and {} declare the same tree '{}'", describe(first->second->declaration),
+                      describe(tree.declaration), printable(tree.declaration.path)),
+          "declare it once", tree.declaration.origin);
+    regions.push_back({&tree, PathSet::tree(tree.declaration.path, tree.declaration.exceptions),
+                       tree.declaration.path});
+  }
+  return check_pairs(regions, Through::Nothing);
+}
+
+Result<void> check_real_paths_disjoint(const std::vector<Tree>& trees) {
+  std::vector<Region> regions;
+  for (const Tree& tree : trees)
+    regions.push_back(
+        {&tree, PathSet::tree(tree.found.real_path, tree.real_exceptions), tree.found.real_path});
+  return check_pairs(regions, Through::SymbolicLink);
+}
+
+Result<void> check_objects_disjoint(const std::vector<Tree>& trees) {
+  bool has_output = false;
+  for (const Tree& tree : trees)
+    has_output = has_output || tree.declaration.kind == TreeKind::Output;
+  if (!has_output) return {};  // nothing of the host is ever written
+
+  const MountTable mounts = TRY(MountTable::of_this_process());
+  std::map<std::string, std::vector<Region>> by_device;
+  for (const Tree& tree : trees)
+    // A temp is a private directory under a borrowed name: no object of the host is in it.
+    if (tree.declaration.kind != TreeKind::Temp) add_objects(tree, mounts, by_device);
+  for (const auto& [device, regions] : by_device) TRY(check_pairs(regions, Through::BindMount));
+  return check_hard_links(trees);
+}
+
+}  // namespace hermetic

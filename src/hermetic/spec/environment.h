@@ -1,0 +1,20 @@
+// The environment of a command (E): all of it, decided before it starts.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hermetic/base/result.h"
+#include "hermetic/spec/draft.h"
+
+namespace hermetic {
+
+[[nodiscard]] std::map<std::string, std::string> caller_environment();
+
+// The built-in minimum (USER, HOME, LANG, TZ, PATH), then what is passed from `caller`, then what
+// is set. Refuses names that are no names, and NUL bytes.
+[[nodiscard]] Result<std::map<std::string, std::string>> variables_of(
+    const EnvironmentDraft& environment, Identity identity,
+    const std::map<std::string, std::string>& caller);
+
+}  // namespace hermetic

@@ -1,0 +1,105 @@
+#include "hermetic/spec/presets.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+constexpr std::array<const char*, 10> kToolchain = {
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc/alternatives",  // Debian's cc, c++, awk, java… are links through it
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf.d"};
+
+bool exists(const char* path) {
+  struct stat status = {};
+  return ::stat(path, &status) == 0;
+}
+
+// The parts of `carved` that lie inside `tree`.
+std::vector<std::string> inside(const std::vector<std::string>& carved, const std::string& tree) {
+  std::vector<std::string> found;
+  for (const std::string& path : carved)
+    if (is_strictly_within(path, tree)) found.push_back(path);
+  return found;
+}
+
+void add_toolchain(SpecBuilder& builder, const std::vector<std::string>& carved) {
+  for (const std::string& directory : toolchain_directories())
+    builder.input(directory, inside(carved, directory));
+}
+
+Result<void> add_input(SpecBuilder& builder, const std::string& path,
+                       const std::vector<std::string>& carved) {
+  for (const std::string& other : carved)
+    if (is_within(path, other))
+      return invalid(fmt::format("source '{}' lies inside '{}', which is written", printable(path),
+                                 printable(other)),
+                     "keep sources and results apart");
+  // A source inside the toolchain (say, /usr/src) is an input already.
+  for (const std::string& directory : toolchain_directories())
+    if (is_within(path, directory)) return {};
+  builder.input(path, inside(carved, path));
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> toolchain_directories() {
+  std::vector<std::string> found;
+  for (const char* path : kToolchain)
+    if (exists(path)) found.emplace_back(path);
+  return found;
+}
+
+Result<SpecBuilder> for_build(const std::string& workspace, const std::vector<std::string>& sources,
+                              const std::string& output_dir, const std::string& temp_dir) {
+  const std::string root = TRY(normal_path(workspace));
+  const std::string output = TRY(normal_path(output_dir));
+  const std::string temp = TRY(normal_path(temp_dir));
+  const std::vector<std::string> carved = {output, temp};
+  SpecBuilder builder;
+  add_toolchain(builder, carved);
+  for (const std::string& source : sources) {
+    const std::string path = TRY(normal_path(source));
+    if (!is_within(path, root))
+      return invalid(fmt::format("source '{}' is not inside the workspace '{}'", printable(path),
+                                 printable(root)),
+                     "add it with input() if it is meant");
+    TRY(add_input(builder, path, carved));
+  }
+  builder.declare({.kind = TreeKind::Output, .path = output, .exceptions = inside({temp}, output)})
+      .declare({.kind = TreeKind::Temp, .path = temp, .exceptions = inside({output}, temp)})
+      .env("TMPDIR", temp)
+      .limits(ResourceLimits::hermetic())
+      .directory(!sources.empty() || is_strictly_within(output, root) ? root : output);
+  return builder;
+}
+
+Result<SpecBuilder> for_test(const std::string& workspace, const std::string& test_dir,
+                             const std::string& temp_dir) {
+  const std::string root = TRY(normal_path(workspace));
+  const std::string tests = TRY(normal_path(test_dir));
+  const std::string temp = TRY(normal_path(temp_dir));
+  const std::vector<std::string> carved = {temp};
+  SpecBuilder builder;
+  add_toolchain(builder, carved);
+  TRY(add_input(builder, root, carved));
+  if (!is_within(tests, root)) TRY(add_input(builder, tests, carved));
+  builder.temp(temp).directory(tests).env("TMPDIR", temp).limits(ResourceLimits::hermetic());
+  return builder;
+}
+
+}  // namespace hermetic

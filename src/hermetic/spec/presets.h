@@ -1,0 +1,31 @@
+// Ready-made specs for the two commonest jobs, and the directories in which a system keeps its
+// tools.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/spec/draft.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic {
+
+// The system's programs, libraries, headers and the few files in /etc that they need, as far as
+// they exist on this host. No secrets, no host identity: /etc itself is not among them.
+[[nodiscard]] std::vector<std::string> toolchain_directories();
+
+// A builder that may read the toolchain and the sources, and write the output directory. What of
+// the sources lies inside the output or temp directory is carved out. Relative names are refused.
+[[nodiscard]] Result<SpecBuilder> for_build(const std::string& workspace,
+                                            const std::vector<std::string>& sources,
+                                            const std::string& output_dir,
+                                            const std::string& temp_dir);
+
+// A builder that may read the toolchain and the whole workspace, starts in the test directory, and
+// writes nothing but its temp directory.
+[[nodiscard]] Result<SpecBuilder> for_test(const std::string& workspace,
+                                           const std::string& test_dir,
+                                           const std::string& temp_dir);
+
+}  // namespace hermetic

@@ -1,0 +1,96 @@
+#include "hermetic/spec/spec.h"
+
+#include <algorithm>
+
+#include "hermetic/base/digest.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic {
+namespace {
+
+constexpr int kMostLinks = 40;
+
+bool allows(TreeKind kind, Operation operation, bool strict_outputs) {
+  switch (kind) {
+    case TreeKind::Input: return operation != Operation::Write;
+    case TreeKind::Output: return operation == Operation::Write || !strict_outputs;
+    case TreeKind::Temp: return true;
+  }
+  return false;
+}
+
+// What a sandbox's own /dev and /proc allow. Only what programs may rely on: /proc's many other
+// files are the kernel's business.
+bool built_in_allows(std::string_view path, Operation operation) {
+  if (is_within(path, kSharedMemory) || is_within(path, kPseudoTerminals)) return true;
+  if (is_within(path, kProcesses)) return operation != Operation::Write;
+  if (path == kDevices) return operation != Operation::Write;
+  const bool device =
+      std::find(kDeviceFiles.begin(), kDeviceFiles.end(), path) != kDeviceFiles.end();
+  return device && operation != Operation::Execute;
+}
+
+bool is_synthetic(std::string_view path) {
+  return std::find(kSyntheticFiles.begin(), kSyntheticFiles.end(), path) != kSyntheticFiles.end();
+}
+
+}  // namespace
+
+std::string_view to_string(Operation operation) {
+  switch (operation) {
+    case Operation::Read: return "read";
+    case Operation::Write: return "write";
+    case Operation::Execute: return "execute";
+  }
+  return "";
+}
+
+std::string Spec::follow_links(std::string_view path) const {
+  std::string current(path);
+  for (int followed = 0; followed < kMostLinks; ++followed) {
+    const auto hit = index_->link_targets.nearest(current);
+    if (!hit) break;
+    current = join(*hit->value, relative_to(current, hit->path));
+  }
+  return current;
+}
+
+Decision Spec::decide(std::string_view asked, Operation operation) const {
+  Decision decision;
+  decision.path = follow_links(asked);
+  const std::string& path = decision.path;
+  const auto by = [&](Decision::Because because, bool allowed) {
+    decision.because = because;
+    decision.allowed = allowed;
+    return decision;
+  };
+
+  if (is_within(path, kDevices) || is_within(path, kProcesses))
+    return by(Decision::Because::BuiltIn, built_in_allows(path, operation));
+
+  const auto hit = index_->rules.nearest(path);
+  const std::optional<Index::Rule> rule = hit ? *hit->value : std::nullopt;
+  if (rule) decision.tree = &index_->trees[rule->tree];
+  if (rule && !rule->excepted)
+    return by(Decision::Because::Declared,
+              allows(decision.tree->declaration.kind, operation, strict_outputs));
+  if (is_synthetic(path)) return by(Decision::Because::BuiltIn, operation == Operation::Read);
+  if (path == "/" || path == "/etc" || index_->places.has_below(path))
+    return by(Decision::Because::OnTheWay, operation != Operation::Write);
+  return by(rule ? Decision::Because::Excepted : Decision::Because::Undeclared, false);
+}
+
+bool Spec::can_read(std::string_view path) const { return decide(path, Operation::Read).allowed; }
+bool Spec::can_write(std::string_view path) const { return decide(path, Operation::Write).allowed; }
+
+bool Spec::can_reach(std::string_view host, std::uint16_t port) const {
+  return network.can_reach(host, port);
+}
+
+bool Spec::has_env(std::string_view name) const {
+  return index_->variables.find(std::string(name)) != index_->variables.end();
+}
+
+std::string Spec::digest() const { return sha256(canonical()); }
+
+}  // namespace hermetic

@@ -1,0 +1,143 @@
+// Spec: everything a command may read, write, reach and know. What is not named is denied.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hermetic/spec/declaration.h"
+#include "hermetic/spec/draft.h"
+#include "hermetic/spec/limits.h"
+#include "hermetic/spec/lookup.h"
+#include "hermetic/spec/network.h"
+#include "hermetic/spec/path_map.h"
+#include "hermetic/spec/path_set.h"
+
+namespace hermetic {
+
+enum class Operation { Read, Write, Execute };
+[[nodiscard]] std::string_view to_string(Operation operation);  // "read", "write", "execute"
+
+// One entry of a directory, as it is shown when a place is made beside it.
+struct Child {
+  std::string name;
+  FileType type = FileType::Unknown;
+  std::optional<std::string> link;  // the text of a symbolic link
+
+  friend bool operator==(const Child&, const Child&) = default;
+};
+
+// A declaration together with what it turned out to be on this host.
+struct Tree {
+  Declaration declaration;
+  bool built_in = false;          // the private /tmp
+  Found found;                    // declaration.path
+  std::vector<Found> exceptions;  // declaration.exceptions, in the same order
+  std::vector<std::string>
+      real_exceptions;          // their real paths, and the built-in trees inside an input
+  std::vector<Child> children;  // of found.existing_path, where a place must be made
+};
+
+// Why a path may or may not be used.
+struct Decision {
+  enum class Because {
+    Declared,    // `tree` decides
+    BuiltIn,     // a device, /proc, or one of the files that hermetic writes
+    OnTheWay,    // a directory that only leads to declared paths: it can be listed, nothing more
+    Excepted,    // `tree` would cover it, but for an exception
+    Undeclared,  // nothing covers it
+  };
+
+  bool allowed = false;
+  Because because = Because::Undeclared;
+  const Tree* tree = nullptr;  // for Declared and Excepted; valid as long as the Spec
+  std::string path;            // the path that was decided upon, after following declared links
+};
+
+// A value: copy it, compare it, hash it. A Spec that exists has passed SpecBuilder::build(). Copies
+// share the descriptors that build() opened; they are not part of the value.
+class Spec {
+ public:
+  std::vector<std::string> command;
+  std::string directory;
+  NetworkPolicy network;
+  EnvironmentDraft environment;
+  ResourceLimits limits;
+  ProcessPolicy process;
+  Identity identity = Identity::Builder;
+  std::string hostname;
+  OnViolation on_violation = OnViolation::Fail;
+  bool strict_outputs = false;
+  bool allow_nested_namespaces = false;
+  bool allow_unsandboxed = false;
+  std::set<std::string> give_up;
+
+  // The whole environment of the command: built-in minimum, passed and set variables.
+  [[nodiscard]] const std::map<std::string, std::string>& variables() const {
+    return index_->variables;
+  }
+
+  // In the order in which they were declared; built-in ones last.
+  [[nodiscard]] const std::vector<Tree>& trees() const { return index_->trees; }
+  // The links that were followed on the way to declared paths: they exist inside as well.
+  [[nodiscard]] const std::vector<Link>& links() const { return index_->links; }
+
+  [[nodiscard]] const PathSet& inputs() const { return index_->inputs; }
+  [[nodiscard]] const PathSet& outputs() const { return index_->outputs; }
+  [[nodiscard]] const PathSet& temps() const { return index_->temps; }
+
+  // The one decision that every backend follows. Costs O(depth of the path). `path` must be normal.
+  [[nodiscard]] Decision decide(std::string_view path, Operation operation) const;
+
+  [[nodiscard]] bool can_read(std::string_view path) const;
+  [[nodiscard]] bool can_write(std::string_view path) const;
+  [[nodiscard]] bool can_reach(std::string_view host, std::uint16_t port) const;
+  [[nodiscard]] bool has_env(std::string_view name) const;
+
+  // One text per meaning: two specs that say the same in another order have the same. JSON, sorted.
+  [[nodiscard]] std::string canonical() const;
+  [[nodiscard]] std::string digest() const;  // SHA-256 of canonical()
+
+  friend bool operator==(const Spec& a, const Spec& b) { return a.canonical() == b.canonical(); }
+
+ private:
+  friend class SpecBuilder;
+
+  // Everything that build() worked out, made once and shared by all copies.
+  struct Index {
+    std::vector<Tree> trees;
+    std::vector<Link> links;
+    PathSet inputs;
+    PathSet outputs;
+    PathSet temps;
+    std::map<std::string, std::string> variables;
+    PathMap<std::string> link_targets;  // where each link leads
+    PathMap<bool> places;               // roots of trees, and links
+    // What holds at and below a path: the number of the tree, and whether it is one of its
+    // exceptions.
+    struct Rule {
+      std::size_t tree = 0;
+      bool excepted = false;
+    };
+    PathMap<std::optional<Rule>> rules;
+  };
+  Spec() = default;
+  static Result<void> fill_index(Index& index, std::vector<Tree> trees);
+  [[nodiscard]] std::string follow_links(std::string_view path) const;
+
+  std::shared_ptr<const Index> index_;
+};
+
+// Does `a` allow everything that `b` allows? If not, says one thing that `b` allows and `a` does
+// not.
+struct Subsumption {
+  bool holds = false;
+  std::string witness;  // "write /w/out", "reach example.org:443", "know CC", "use 8G of memory"
+};
+[[nodiscard]] Subsumption subsumes(const Spec& a, const Spec& b);
+
+}  // namespace hermetic

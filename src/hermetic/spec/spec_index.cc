@@ -1,0 +1,197 @@
+// What build() works out once, so that every later question costs only the depth of its path.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <map>
+#include <memory>
+
+#include "hermetic/base/text.h"
+#include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/spec.h"
+
+namespace hermetic {
+namespace {
+
+constexpr std::size_t kMostChildren = 4096;
+constexpr int kMostLinks = 40;
+
+Result<Child> inspect(int directory, const Found& found, const char* name) {
+  const std::string path = join(found.existing_path, name);
+  struct stat status = {};
+  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return system_error(fmt::format("cannot inspect '{}'", printable(path)), errno);
+  Child child{.name = name, .type = S_ISDIR(status.st_mode) ? FileType::Directory : FileType::File};
+  if (!S_ISLNK(status.st_mode)) return child;
+  std::array<char, PATH_MAX> text;
+  const ssize_t size = ::readlinkat(directory, name, text.data(), text.size());
+  if (size < 0)
+    return system_error(fmt::format("cannot read the link '{}'", printable(path)), errno);
+  child.link = std::string(text.data(), static_cast<std::size_t>(size));
+  return child;
+}
+
+// The entries of a directory, sorted by name. A place that is missing there is made beside them.
+Result<std::vector<Child>> list_children(const Found& found) {
+  std::vector<Child> children;
+  if (!found.descriptor) return children;
+  const auto cannot_list = [&] {
+    return system_error(fmt::format("cannot list '{}'", printable(found.existing_path)), errno);
+  };
+  UniqueFd directory(::openat(found.descriptor->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) return cannot_list();
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
+  if (!stream) return cannot_list();
+  const int fd = directory.release();  // the stream closes it
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    children.push_back(TRY(inspect(fd, found, entry->d_name)));
+    if (children.size() > kMostChildren)
+      return invalid(
+          fmt::format(
+              "'{}' does not exist, and '{}' has too many entries to make a place beside them",
+              printable(found.real_path), printable(found.existing_path)),
+          fmt::format("create it first: mkdir -p '{}'", printable(found.real_path)));
+  }
+  std::sort(children.begin(), children.end(),
+            [](const Child& a, const Child& b) { return a.name < b.name; });
+  return children;
+}
+
+// The private /tmp: all of /tmp, less what the spec itself declares there. A spec that declares
+// /tmp gets what it declared.
+void add_private_tmp(std::vector<Tree>& trees) {
+  Tree tree;
+  tree.built_in = true;
+  tree.declaration = {
+      .kind = TreeKind::Temp, .path = std::string(kTemporary), .type = FileType::Directory};
+  tree.found.real_path = tree.found.existing_path = kTemporary;
+  tree.found.type = FileType::Directory;
+  for (const Tree& other : trees) {
+    if (other.found.real_path == kTemporary) return;
+    if (is_strictly_within(other.found.real_path, kTemporary))
+      tree.real_exceptions.push_back(other.found.real_path);
+  }
+  trees.push_back(std::move(tree));
+}
+
+// An input above the built-in trees does not show the host's own: they are private to every run.
+void carve_out_built_in_trees(std::vector<Tree>& trees) {
+  for (Tree& tree : trees)
+    for (const std::string_view reserved : {kDevices, kProcesses, kSystem, kTemporary})
+      if (tree.declaration.kind == TreeKind::Input &&
+          is_strictly_within(reserved, tree.found.real_path))
+        tree.real_exceptions.emplace_back(reserved);
+}
+
+// Follows the text of links with the help of the other links that were met.
+class LinkTexts {
+ public:
+  explicit LinkTexts(const std::vector<Link>& links) {
+    for (const Link& link : links) texts_[link.path] = link.target;
+  }
+
+  [[nodiscard]] std::string destination(const Link& link, int depth = 0) const {
+    std::string place = link.target.starts_with('/') ? "/" : std::string(parent_of(link.path));
+    std::string_view rest = link.target;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('/'), rest.size());
+      const std::string_view name = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (name.empty() || name == ".") continue;
+      place = name == ".." ? std::string(parent_of(place)) : join(place, name);
+      const auto inner = texts_.find(place);
+      if (inner != texts_.end() && depth < kMostLinks)
+        place = destination({place, inner->second}, depth + 1);
+    }
+    return place;
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> texts_;
+};
+
+std::vector<Link> links_of(const std::vector<Tree>& trees) {
+  std::map<std::string, std::string> unique;
+  for (const Tree& tree : trees) {
+    for (const Link& link : tree.found.links) unique.emplace(link.path, link.target);
+    for (const Found& exception : tree.exceptions)
+      for (const Link& link : exception.links) unique.emplace(link.path, link.target);
+  }
+  std::vector<Link> links;
+  for (const auto& [path, target] : unique) links.push_back({path, target});
+  return links;
+}
+
+}  // namespace
+
+Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
+  carve_out_built_in_trees(trees);
+  add_private_tmp(trees);
+  index.trees = std::move(trees);
+  index.links = links_of(index.trees);
+  const LinkTexts texts(index.links);
+  for (const Link& link : index.links) {
+    index.link_targets.set(link.path, texts.destination(link));
+    index.places.set(link.path, true);
+  }
+
+  std::vector<PathSet> sets;
+  std::map<TreeKind, std::vector<PathSet>> by_kind;
+  std::map<std::string_view, std::vector<std::size_t>> by_root;
+  for (const Tree& tree : index.trees) {
+    by_root[tree.found.real_path].push_back(sets.size());
+    sets.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
+    by_kind[tree.declaration.kind].push_back(sets.back());
+    index.places.set(tree.found.real_path, true);
+  }
+  index.inputs = PathSet::union_of(by_kind[TreeKind::Input]);
+  index.outputs = PathSet::union_of(by_kind[TreeKind::Output]);
+  index.temps = PathSet::union_of(by_kind[TreeKind::Temp]);
+
+  // At each boundary, the tree with the deepest root that holds the path decides; if none holds it,
+  // the deepest that would but for an exception is remembered, to explain the refusal.
+  PathMap<std::vector<std::size_t>> roots;
+  for (const auto& [root, numbers] : by_root) roots.set(root, numbers);
+  const auto rule_at = [&](std::string_view path) {
+    std::optional<Index::Rule> rule;
+    roots.for_each_above(path, [&](const std::vector<std::size_t>& numbers) {
+      for (const std::size_t number : numbers) {
+        const bool excepted = !sets[number].contains(path);
+        if (excepted && rule && !rule->excepted) continue;
+        rule = Index::Rule{number, excepted};
+      }
+    });
+    return rule;
+  };
+  for (const Tree& tree : index.trees) {
+    index.rules.set(tree.found.real_path, rule_at(tree.found.real_path));
+    for (const std::string& exception : tree.real_exceptions)
+      index.rules.set(exception, rule_at(exception));
+  }
+
+  // Where a writable tree does not exist yet and its parent is shown from the host, the place for
+  // it is made in a private copy of that parent's listing: the host gets no mount points.
+  for (Tree& tree : index.trees) {
+    if (tree.declaration.kind == TreeKind::Input || tree.found.exists()) continue;
+    if (index.inputs.contains(tree.found.existing_path)) {
+      Result<std::vector<Child>> children = list_children(tree.found);
+      if (!children) {
+        Error error = std::move(children).error();
+        error.origin = tree.declaration.origin;
+        return error;
+      }
+      tree.children = std::move(*children);
+    }
+  }
+  return {};
+}
+
+}  // namespace hermetic
