@@ -1,0 +1,25 @@
+// execute(): the order of one run, and nothing else.
+#pragma once
+
+#include "hermetic/base/result.h"
+#include "hermetic/run/backend.h"
+#include "hermetic/spec/spec.h"
+
+namespace hermetic {
+
+// A finished run and the plan that it ran under.
+struct Finished {
+  Plan plan;
+  Outcome outcome;
+
+  // Every clause was enforced and nothing was tried that is not allowed. No backend can set this.
+  [[nodiscard]] bool hermetic() const { return plan.hermetic() && outcome.violations.empty(); }
+};
+
+// Fails with Unsupported before anything runs if the backend lacks a clause that the spec needs;
+// with System if the sandbox could not be made. A command that fails is no error: see
+// Finished::outcome. Safe to call from several threads at once.
+[[nodiscard]] Result<Finished> execute(const Spec& spec, Backend& backend,
+                                       const RunOptions& options, EventSink& events);
+
+}  // namespace hermetic

@@ -1,0 +1,55 @@
+// The seam between what is wanted (Plan) and how one operating system provides it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hermetic/base/result.h"
+#include "hermetic/plan/plan.h"
+#include "hermetic/run/event.h"
+#include "hermetic/run/outcome.h"
+
+namespace hermetic {
+
+// What the command's standard descriptors are connected to, and what becomes of a failed run's
+// outputs.
+struct RunOptions {
+  int standard_input = 0;  // a descriptor of the caller; -1 is an empty input
+  int standard_output = 1;
+  int standard_error = 2;
+  // Keep what the command writes, up to so many bytes a stream, instead of passing it on.
+  std::optional<std::size_t> capture_bytes = {};
+  // Hash what is published; costs a pass over every file.
+  bool digest_outputs = true;
+  // A directory, made if missing, that gets the outputs of a run that did not succeed.
+  std::string keep_failed = {};
+  // The command gets a terminal of its own, connected to the caller's.
+  bool interactive = false;
+};
+
+// One started command. Destroying it kills whatever is still alive and waits for it.
+class Run {
+ public:
+  virtual ~Run() = default;
+  virtual Result<Outcome> wait() = 0;   // once; enforces the plan's limits, publishes the outputs
+  virtual void signal(int number) = 0;  // to the command; from any thread and from signal handlers
+  virtual void kill() = 0;              // everything; from any thread; wait() then returns soon
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  // The clauses this host really lets the backend give, found by trying, not by version.
+  [[nodiscard]] virtual Capabilities probe() const = 0;
+
+  // Fails before anything has run. There is no silent fallback to a weaker sandbox.
+  virtual Result<std::unique_ptr<Run>> start(const Plan& plan, const RunOptions& options,
+                                             EventSink& events) = 0;
+};
+
+}  // namespace hermetic

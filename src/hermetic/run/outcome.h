@@ -1,0 +1,89 @@
+// Outcome: how a run ended and what it left. Whether it was hermetic is a conclusion, never a
+// field.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hermetic/run/event.h"
+#include "hermetic/spec/declaration.h"
+
+namespace hermetic {
+
+struct Exited {
+  int code = 0;
+  friend bool operator==(const Exited&, const Exited&) = default;
+};
+struct Signaled {
+  int signal = 0;
+  friend bool operator==(const Signaled&, const Signaled&) = default;
+};
+struct TimedOut {
+  std::chrono::milliseconds limit = {};
+  friend bool operator==(const TimedOut&, const TimedOut&) = default;
+};
+struct OverLimit {
+  std::string which;  // "memory", "processes"…
+  std::uint64_t actual = 0;
+  std::uint64_t limit = 0;
+  friend bool operator==(const OverLimit&, const OverLimit&) = default;
+};
+struct EndedByViolation {  // on_violation: kill
+  Violation violation;
+  friend bool operator==(const EndedByViolation&, const EndedByViolation&) = default;
+};
+// execve() itself failed: the sandbox stood, but the command could not be started in it.
+struct NotStarted {
+  int os_error = 0;  // ENOENT, EACCES, ENOEXEC…
+  friend bool operator==(const NotStarted&, const NotStarted&) = default;
+};
+
+using Ending = std::variant<Exited, Signaled, TimedOut, OverLimit, EndedByViolation, NotStarted>;
+
+// What the run used, all processes together.
+struct Usage {
+  std::chrono::microseconds wall_time = {};
+  std::chrono::microseconds user_time = {};
+  std::chrono::microseconds system_time = {};
+  std::uint64_t peak_memory_bytes = 0;  // of the largest process
+
+  friend bool operator==(const Usage&, const Usage&) = default;
+};
+
+// A file or directory that was published.
+struct PublishedOutput {
+  std::string path;
+  FileType type = FileType::Directory;
+  std::uint64_t size_bytes = 0;  // of all files in it
+  std::uint64_t files = 0;
+  std::string
+      digest;  // SHA-256; of a directory: of its sorted listing, see docs/reference/outcome.md
+
+  friend bool operator==(const PublishedOutput&, const PublishedOutput&) = default;
+};
+
+struct Captured {
+  std::string text;
+  bool truncated = false;  // more was written than the cap allowed to keep
+
+  friend bool operator==(const Captured&, const Captured&) = default;
+};
+
+struct Outcome {
+  Ending ending = Exited{};
+  std::vector<Violation> violations;
+  Usage usage;
+  std::vector<PublishedOutput> outputs;
+  Captured standard_output;  // if it was captured
+  Captured standard_error;
+
+  // The command itself said 0, within every limit.
+  [[nodiscard]] bool success() const { return ending == Ending(Exited{0}); }
+
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+}  // namespace hermetic
