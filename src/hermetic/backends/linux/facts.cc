@@ -1,0 +1,85 @@
+#include "hermetic/backends/linux/facts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "hermetic/backends/linux/kernel.h"
+#include "hermetic/base/text.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+// Kernel memory, keys and timers of the whole machine: read only as all of /proc is, they would
+// still tell.
+constexpr std::array<const char*, 4> kMasked = {"/proc/kcore", "/proc/keys", "/proc/sysrq-trigger",
+                                                "/proc/timer_list"};
+
+HostObject object_from(const std::string& path, const struct stat& status) {
+  return {.path = path,
+          .device = (std::uint64_t{major(status.st_dev)} << 32U) | minor(status.st_dev),
+          .inode = status.st_ino};
+}
+
+Result<HostObject> object_of_entry(const ViewEntry& entry) {
+  struct stat status = {};
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
+  const bool named = entry.object == nullptr;
+  const int directory = named ? AT_FDCWD : entry.object->get();
+  const std::string& name = named ? entry.source : entry.object_name;
+  if (::fstatat(directory, name.c_str(), &status, flags) != 0)
+    return system_error(fmt::format("cannot inspect '{}'", printable(entry.source)), errno);
+  return object_from(entry.source, status);
+}
+
+}  // namespace
+
+int landlock_abi_of_this_kernel() {
+  const long version = ::syscall(kSysLandlockCreateRuleset, nullptr, 0, kLandlockCreateVersion);
+  return version > 0 ? static_cast<int>(version) : 0;
+}
+
+bool has_new_mount_calls() {
+  // An impossible call: a kernel that has it says EINVAL or EPERM, one that has not says ENOSYS.
+  return ::syscall(kSysMountSetattr, -1, nullptr, ~0U, nullptr, 0) == 0 || errno != ENOSYS;
+}
+
+Result<HostObject> identify_object(const std::string& path, int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0)
+    return system_error(fmt::format("cannot inspect '{}'", printable(path)), errno);
+  return object_from(path, status);
+}
+
+Result<Facts> gather_facts(const Plan& plan, int landlock_abi, bool classic_mounts) {
+  Facts facts;
+  facts.user = ::geteuid();
+  facts.group = ::getegid();
+  facts.landlock_abi = landlock_abi;
+  facts.classic_mounts = classic_mounts;
+  for (const std::string_view path : kDeviceFiles) {
+    const std::string name(path);
+    struct stat status = {};
+    if (::lstat(name.c_str(), &status) != 0)
+      return system_error(fmt::format("cannot find the device {}", name), errno);
+    facts.devices.push_back(object_from(name, status));
+  }
+  for (const char* path : kMasked)
+    if (::access(path, F_OK) == 0) facts.masked.emplace_back(path);
+  for (const ViewEntry& entry : plan.view) {
+    if (entry.kind != ViewEntry::Kind::Input && entry.kind != ViewEntry::Kind::OutputInPlace)
+      continue;
+    facts.objects[entry.source] = TRY(object_of_entry(entry));
+  }
+  if (classic_mounts) facts.mounts = TRY(MountTable::of_this_process());
+  return facts;
+}
+
+}  // namespace hermetic::linux_backend

@@ -1,0 +1,17 @@
+// Facts about this host that lowering needs.
+#pragma once
+
+#include "hermetic/backends/linux/lower.h"
+#include "hermetic/base/result.h"
+#include "hermetic/plan/plan.h"
+
+namespace hermetic::linux_backend {
+
+[[nodiscard]] int landlock_abi_of_this_kernel();  // 0: none
+[[nodiscard]] bool has_new_mount_calls();
+[[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
+
+// Everything but descriptors and staging, which the run adds.
+[[nodiscard]] Result<Facts> gather_facts(const Plan& plan, int landlock_abi, bool classic_mounts);
+
+}  // namespace hermetic::linux_backend

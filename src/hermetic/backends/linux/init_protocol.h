@@ -1,0 +1,62 @@
+// What hermetic and its pid 1 say to each other, over one SOCK_SEQPACKET socket, whole messages
+// only.
+//
+// Freestanding: src/init has no standard library.
+#pragma once
+
+#include <cstdint>
+
+namespace hermetic::linux_backend {
+
+inline constexpr int kInitSocket = 3;  // the descriptor that init finds it under
+
+// The first message to init: this header, then `filter_count` BPF instructions of 8 bytes, then the
+// directory with its closing NUL. The command's words and environment are init's own argv and envp.
+struct InitConfig {
+  std::uint32_t filter_count = 0;
+  std::uint32_t directory_size = 0;  // with the NUL
+  std::uint8_t own_terminal = 0;     // standard input is a terminal of the sandbox's own
+  std::uint8_t stay_when_alone = 0;  // go on when hermetic is gone
+  std::uint8_t padding[6] = {};
+};
+static_assert(sizeof(InitConfig) == 16);
+
+inline constexpr std::uint32_t kMostFilterInstructions = 2048;
+inline constexpr std::uint32_t kLargestConfig =
+    sizeof(InitConfig) + 8 * kMostFilterInstructions + 4096;
+
+// Later messages to init: send this signal.
+struct InitSignal {
+  std::int32_t number = 0;
+  std::uint32_t to_all = 0;  // to every process inside, not only to the command
+};
+
+// Messages from init, or from the child that becomes it.
+struct InitReport {
+  enum class Kind : std::uint32_t {
+    StepFailed,  // value is the index of the script's step; nothing has run
+    NotStarted,  // os_error is why execve() failed
+    Started,
+    Ended,  // wait_status and usage are final: every process inside is gone
+  };
+
+  Kind kind = Kind::Started;
+  std::uint32_t step = 0;
+  std::int32_t os_error = 0;
+  std::int32_t wait_status = 0;
+  std::uint64_t user_microseconds = 0;  // of all processes that were ever inside
+  std::uint64_t system_microseconds = 0;
+  std::uint64_t peak_kilobytes = 0;
+};
+
+// Steps of init itself, numbered after those of any script, so that an error can name them.
+enum class InitStep : std::uint32_t {
+  ReadConfig = 1000000,
+  StartProcess,
+  NewSession,
+  TakeTerminal,
+  ChangeDirectory,
+  LoadFilter,
+};
+
+}  // namespace hermetic::linux_backend

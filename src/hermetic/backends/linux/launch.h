@@ -1,0 +1,38 @@
+// launch(): from a lowered script to a running pid 1.
+#pragma once
+
+#include <array>
+
+#include "hermetic/backends/linux/lower.h"
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic::linux_backend {
+
+// The socket between hermetic and init.
+struct Channel {
+  UniqueFd ours;
+  UniqueFd theirs;  // numbered above the descriptors that the child arranges
+};
+[[nodiscard]] Result<Channel> make_channel();
+
+// The command's standard descriptors, each either in its final place or numbered above them all.
+struct StandardDescriptors {
+  std::array<UniqueFd, 3> owned;
+  std::array<int, 3> numbers = {0, 1, 2};
+};
+// A number below 0 stands for /dev/null.
+[[nodiscard]] Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted);
+
+struct Launched {
+  UniqueFd pidfd;   // of init
+  UniqueFd socket;  // to init
+};
+
+// Starts the namespaces and the script. Returns as soon as init runs or the script has failed: the
+// first InitReport on the socket says which. `network` false means the caller's own network.
+enum class NetworkNamespace { Own, Callers };
+[[nodiscard]] Result<Launched> launch(const LoweredScript& script, int init, Channel channel,
+                                      NetworkNamespace network);
+
+}  // namespace hermetic::linux_backend

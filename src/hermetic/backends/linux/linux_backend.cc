@@ -1,0 +1,79 @@
+#include "hermetic/backends/linux/linux_backend.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "hermetic/backends/linux/facts.h"
+#include "hermetic/backends/linux/init_image.h"
+#include "hermetic/backends/linux/linux_run.h"
+
+namespace hermetic {
+
+using namespace linux_backend;
+
+Result<LinuxBackend> LinuxBackend::make(Mounts mounts) {
+  UniqueFd init = TRY(make_init_image());
+  const bool classic =
+      mounts == Mounts::Classic || (mounts == Mounts::Detect && !has_new_mount_calls());
+  return LinuxBackend(std::move(init), classic, landlock_abi_of_this_kernel());
+}
+
+Capabilities LinuxBackend::probe() const {
+  Capabilities capabilities{.backend = "linux"};
+  const auto enforced = [&](Clause clause, std::string mechanism) {
+    capabilities.clauses[clause] = {.strength = Strength::Enforced,
+                                    .mechanism = std::move(mechanism)};
+  };
+  const auto absent = [&](Clause clause, std::string reason, std::string remedy) {
+    capabilities.clauses[clause] = {
+        .strength = Strength::Absent, .reason = std::move(reason), .remedy = std::move(remedy)};
+  };
+  enforced(Clause::InputsReadOnly, "read-only mounts, locked by a second user namespace");
+  enforced(Clause::UndeclaredHidden, "mount namespace with an empty root");
+  enforced(Clause::OutputsPrivate, "own mounts; published after success");
+  enforced(Clause::NoNetwork, "empty network namespace");
+  enforced(Clause::LoopbackOnly, "network namespace with loopback only");
+  enforced(Clause::ExactEnvironment, "execve with the declared variables only");
+  enforced(Clause::FixedIdentity, "user namespace");
+  enforced(Clause::FixedHostname, "uts namespace");
+  enforced(Clause::OwnProcessTree, "pid namespace");
+  enforced(Clause::KillOnParentExit, "init ends with its socket");
+  enforced(Clause::OwnIpc, "ipc namespace");
+  enforced(Clause::OwnSession, "setsid, and TIOCSTI refused by seccomp");
+  enforced(Clause::NoInheritedDescriptors, "close_range");
+  enforced(Clause::NoNewPrivileges, "no capabilities, no_new_privs, nosuid");
+  enforced(Clause::SystemCallsFiltered, "seccomp");
+  enforced(Clause::NoNestedNamespaces, "seccomp and user.max_user_namespaces=0");
+  enforced(Clause::WallTimeLimit, "the supervisor's timer");
+  enforced(Clause::NoFork, "seccomp");
+  if (landlock_abi_ > 0) {
+    const std::string landlock = "Landlock ABI " + std::to_string(landlock_abi_);
+    enforced(Clause::SecondLine, landlock);
+    enforced(Clause::OutputsWriteOnly, landlock);
+    enforced(Clause::NoExec, landlock);
+  } else {
+    for (const Clause clause : {Clause::SecondLine, Clause::OutputsWriteOnly, Clause::NoExec})
+      absent(clause, "this kernel has no Landlock", "use Linux 5.13 or newer with lsm=landlock");
+  }
+  if (::geteuid() == 0)
+    absent(Clause::MaxChildren, "the kernel does not count the processes of root",
+           "run as a plain user");
+  else
+    enforced(Clause::MaxChildren, "RLIMIT_NPROC in the user namespace");
+  absent(Clause::AllowedHostsOnly, "allowed hosts are not built yet",
+         "use --network none or loopback");
+  for (const Clause clause :
+       {Clause::MemoryLimit, Clause::CpuTimeLimit, Clause::ProcessesLimit, Clause::FileSizeLimit,
+        Clause::OpenFilesLimit, Clause::DiskWriteLimit, Clause::CpuWeight})
+    absent(clause, "resource limits are not built yet", "leave the limit out");
+  return capabilities;
+}
+
+Result<std::unique_ptr<Run>> LinuxBackend::start(const Plan& plan, const RunOptions& options,
+                                                 EventSink& events) {
+  Facts facts = TRY(gather_facts(plan, landlock_abi_, classic_mounts_));
+  return start_run(plan, std::move(facts), init_.get(), options, events);
+}
+
+}  // namespace hermetic

@@ -1,0 +1,36 @@
+// The Linux backend: namespaces, mounts, seccomp and Landlock, as root and as a plain user alike.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/run/backend.h"
+
+namespace hermetic {
+
+class LinuxBackend final : public Backend {
+ public:
+  // Which system calls build the view; New is what every kernel since 5.12 has.
+  enum class Mounts { New, Classic, Detect };
+
+  static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect);
+
+  [[nodiscard]] std::string_view name() const override { return "linux"; }
+  // Cheap: a clause that this says is enforced is put in force step by step when a run starts, and
+  // a step that fails ends it before the command runs. "hermetic doctor" tries them all.
+  [[nodiscard]] Capabilities probe() const override;
+  Result<std::unique_ptr<Run>> start(const Plan& plan, const RunOptions& options,
+                                     EventSink& events) override;
+
+ private:
+  LinuxBackend(UniqueFd init, bool classic_mounts, int landlock_abi)
+      : init_(std::move(init)), classic_mounts_(classic_mounts), landlock_abi_(landlock_abi) {}
+
+  UniqueFd init_;
+  bool classic_mounts_;
+  int landlock_abi_;
+};
+
+}  // namespace hermetic

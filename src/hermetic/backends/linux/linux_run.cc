@@ -1,0 +1,285 @@
+#include "hermetic/backends/linux/linux_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include "hermetic/backends/linux/facts.h"
+#include "hermetic/backends/linux/init_protocol.h"
+#include "hermetic/backends/linux/launch.h"
+#include "hermetic/outputs/inspect.h"
+#include "hermetic/outputs/publish.h"
+#include "hermetic/outputs/staging.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kGrace{2000};  // between SIGTERM and SIGKILL
+
+Error step_failed(const LoweredScript& script, const InitReport& report) {
+  std::string hint;
+  if (report.os_error == ESTALE)
+    hint = "it was replaced by something else since the spec was checked; run again";
+  if (report.os_error == EPERM || report.os_error == EACCES)
+    hint = "this host restricts sandboxes; hermetic doctor shows what works here";
+  Error error = system_error("cannot make the sandbox: " + describe_step(script, report.step),
+                             report.os_error, hint);
+  return error;
+}
+
+// What is read from a captured stream.
+struct Capture {
+  UniqueFd pipe;
+  Captured kept;
+
+  // Reads what is there; closes the pipe at its end.
+  void drain(std::size_t cap) {
+    std::array<char, 65536> block;
+    const ssize_t size = ::read(pipe.get(), block.data(), block.size());
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (size <= 0) {
+      pipe.reset();
+      return;
+    }
+    const std::size_t room = cap - std::min(cap, kept.text.size());
+    const std::size_t taken = std::min(room, static_cast<std::size_t>(size));
+    kept.text.append(block.data(), taken);
+    kept.truncated = kept.truncated || taken < static_cast<std::size_t>(size);
+  }
+};
+
+class LinuxRun final : public Run {
+ public:
+  LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
+           std::array<Capture, 2> captures, Clock::time_point started)
+      : plan_(std::move(plan)),
+        options_(std::move(options)),
+        events_(events),
+        staging_(std::move(staging)),
+        launched_(std::move(launched)),
+        captures_(std::move(captures)),
+        started_(started) {}
+
+  LinuxRun(const LinuxRun&) = delete;
+  LinuxRun& operator=(const LinuxRun&) = delete;
+  ~LinuxRun() override {
+    if (reaped_) return;
+    LinuxRun::kill();
+    reap();
+  }
+
+  // The first word from init or from the child that should have become it.
+  Result<void> hear_first(const LoweredScript& script) {
+    const Result<InitReport> report = receive();
+    if (!report) {
+      reap();
+      return report.error();
+    }
+    if (report->kind == InitReport::Kind::StepFailed) {
+      reap();
+      return step_failed(script, *report);
+    }
+    if (report->kind == InitReport::Kind::Started)
+      tell(Event::Kind::Started, "");
+    else
+      finished_ = *report;  // the command could not be executed, or is over already
+    return {};
+  }
+
+  Result<Outcome> wait() override {
+    while (!finished_ && !gone_) TRY(poll_once());
+    reap();
+    for (Capture& capture : captures_)
+      while (capture.pipe.is_open()) capture.drain(options_.capture_bytes.value_or(0));
+    Outcome outcome;
+    outcome.ending = ending();
+    outcome.usage = usage();
+    outcome.standard_output = std::move(captures_[0].kept);
+    outcome.standard_error = std::move(captures_[1].kept);
+    tell(Event::Kind::Ended, "");
+    if (outcome.success()) {
+      const Digests digests = options_.digest_outputs ? Digests::Make : Digests::Skip;
+      for (const StagedOutput& staged : staging_.outputs())
+        outcome.outputs.push_back(TRY(inspect_output(staged, digests)));
+      TRY(publish(staging_));
+    } else if (!options_.keep_failed.empty()) {
+      TRY(keep_outputs(staging_, options_.keep_failed));
+    }
+    return outcome;
+  }
+
+  void signal(int number) override { send_signal(number, 0); }
+
+  void kill() override {
+    (void)::syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
+  }
+
+ private:
+  void send_signal(int number, std::uint32_t to_all) {
+    const InitSignal message{.number = number, .to_all = to_all};
+    (void)::send(launched_.socket.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  void tell(Event::Kind kind, std::string detail) {
+    events_.on_event(
+        {.kind = kind, .since_start = Clock::now() - started_, .detail = std::move(detail)});
+  }
+
+  // One whole report. Fails if init is gone without a word: it was killed.
+  Result<InitReport> receive() {
+    for (;;) {
+      InitReport report;
+      const ssize_t size = ::recv(launched_.socket.get(), &report, sizeof report, 0);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0 && errno != ECONNRESET) return system_error("cannot hear init", errno);
+      if (size == sizeof report) return report;
+      return system_error("init ended without a word", size <= 0 ? ECONNRESET : EPROTO,
+                          "something outside killed it");
+    }
+  }
+
+  [[nodiscard]] int timeout() const {
+    if (!deadline()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline() - Clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+  }
+
+  [[nodiscard]] std::optional<Clock::time_point> deadline() const {
+    if (stopping_) return *stopping_ + kGrace;
+    if (plan_.limits.wall_time) return started_ + *plan_.limits.wall_time;
+    return std::nullopt;
+  }
+
+  Result<void> poll_once() {
+    std::array<pollfd, 3> watched = {
+        pollfd{.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0}};
+    const int ready = ::poll(watched.data(), watched.size(), timeout());
+    if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
+    if (ready == 0) on_deadline();
+    for (std::size_t i = 0; i < captures_.size() && ready > 0; ++i)
+      if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));
+    if (ready > 0 && watched[0].revents != 0) on_report();
+    return {};
+  }
+
+  void on_report() {
+    const Result<InitReport> report = receive();
+    if (!report)
+      gone_ = true;
+    else if (report->kind != InitReport::Kind::Started)
+      finished_ = *report;
+  }
+
+  void on_deadline() {
+    if (stopping_ && Clock::now() >= *stopping_ + kGrace) {
+      kill();
+    } else if (!stopping_ && deadline() && Clock::now() >= *deadline()) {
+      stopping_ = Clock::now();
+      tell(Event::Kind::Stopping, "wall_time");
+      send_signal(SIGTERM, 1);
+    }
+  }
+
+  void reap() {
+    siginfo_t information = {};
+    while (::waitid(P_PIDFD, static_cast<id_t>(launched_.pidfd.get()), &information,
+                    WEXITED | __WALL) != 0 &&
+           errno == EINTR) {
+    }
+    reaped_ = true;
+  }
+
+  [[nodiscard]] Ending ending() const {
+    if (stopping_) return TimedOut{*plan_.limits.wall_time};
+    if (!finished_) return Signaled{SIGKILL};  // init was killed, and with it everything
+    if (finished_->kind == InitReport::Kind::NotStarted) return NotStarted{finished_->os_error};
+    const int status = finished_->wait_status;
+    if (WIFSIGNALED(status)) return Signaled{WTERMSIG(status)};
+    return Exited{WEXITSTATUS(status)};
+  }
+
+  [[nodiscard]] Usage usage() const {
+    Usage used{.wall_time =
+                   std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_)};
+    if (!finished_) return used;
+    used.user_time = std::chrono::microseconds(finished_->user_microseconds);
+    used.system_time = std::chrono::microseconds(finished_->system_microseconds);
+    used.peak_memory_bytes = finished_->peak_kilobytes * 1024;
+    return used;
+  }
+
+  Plan plan_;
+  RunOptions options_;
+  EventSink& events_;
+  Staging staging_;
+  Launched launched_;
+  std::array<Capture, 2> captures_;
+  Clock::time_point started_;
+  std::optional<Clock::time_point> stopping_;
+  std::optional<InitReport> finished_;
+  bool gone_ = false;
+  bool reaped_ = false;
+};
+
+Result<UniqueFd> make_pipe(Capture& capture) {
+  std::array<int, 2> ends = {-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
+  capture.pipe = UniqueFd(ends[0]);
+  return UniqueFd(ends[1]);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
+                                       const RunOptions& options, EventSink& events) {
+  const Clock::time_point started = Clock::now();
+  Staging staging = TRY(Staging::make(plan));
+  for (const StagedOutput& staged : staging.outputs()) {
+    const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!tree.is_open()) return system_error("cannot open the prepared output", errno);
+    facts.staging[staged.publication.path] = TRY(identify_object(staged.tree(), tree.get()));
+  }
+
+  std::array<Capture, 2> captures;
+  std::array<UniqueFd, 2> write_ends;
+  std::array<int, 3> wanted = {options.standard_input, options.standard_output,
+                               options.standard_error};
+  if (options.capture_bytes) {
+    for (std::size_t i = 0; i < captures.size(); ++i) {
+      write_ends[i] = TRY(make_pipe(captures[i]));
+      wanted[i + 1] = write_ends[i].get();
+    }
+  }
+  StandardDescriptors standard = TRY(arrange_descriptors(wanted));
+  Channel channel = TRY(make_channel());
+  facts.standard = standard.numbers;
+  facts.socket = channel.theirs.get();
+
+  const LoweredScript script = lower(plan, facts);
+  const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host
+                                       ? NetworkNamespace::Callers
+                                       : NetworkNamespace::Own;
+  Launched launched = TRY(launch(script, init, std::move(channel), network));
+  write_ends = {};
+  standard = {};
+  auto run = std::make_unique<LinuxRun>(plan, options, events, std::move(staging),
+                                        std::move(launched), std::move(captures), started);
+  TRY(run->hear_first(script));
+  return std::unique_ptr<Run>(std::move(run));
+}
+
+}  // namespace hermetic::linux_backend

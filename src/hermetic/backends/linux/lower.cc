@@ -1,0 +1,393 @@
+#include "hermetic/backends/linux/lower.h"
+
+#include <fmt/format.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+
+#include "hermetic/backends/linux/kernel.h"
+#include "hermetic/backends/linux/landlock_rules.h"
+#include "hermetic/backends/linux/seccomp_filter.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+using Entry = ViewEntry;
+using EntryKind = ViewEntry::Kind;
+using StepKind = Step::Kind;
+
+// The new root is built on top of the host's /proc: a directory that every host has and that nobody
+// can declare, so that no source is hidden by it.
+constexpr const char* kBase = "/proc";
+constexpr unsigned kInsideBuilder = 1000;
+
+bool is_writable(EntryKind kind) {
+  return kind == EntryKind::Output || kind == EntryKind::OutputInPlace || kind == EntryKind::Temp;
+}
+
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {}
+
+  LoweredScript make() {
+    identity_maps("/proc/self", facts_.user, facts_.group, Groups::Deny);
+    add({.kind = StepKind::SetHostname,
+         .text = keep(plan_.hostname),
+         .text_size = size(plan_.hostname)});
+    if (plan_.network.mode == NetworkPolicy::Mode::Loopback) add({.kind = StepKind::RaiseLoopback});
+    add({.kind = StepKind::MakePrivate});
+    root();
+    read_only_part();
+    seal();
+    writable_part();
+    add({.kind = StepKind::PivotRoot});
+    second_user_namespace();
+    for (const LandlockRule& rule : landlock_rules(plan_, facts_.landlock_abi)) landlock(rule);
+    process();
+    descriptors();
+    arguments();
+    return std::move(script_);
+  }
+
+ private:
+  enum class Groups { Deny, AlreadyDenied };
+
+  const char* keep(std::string text) { return script_.keep(std::move(text)); }
+  static std::uint32_t size(const std::string& text) {
+    return static_cast<std::uint32_t>(text.size());
+  }
+  void add(Step step) { script_.steps.push_back(step); }
+
+  // A path of the view, as seen from the new root.
+  const char* inside(std::string_view path) {
+    return keep(path == "/" ? "." : std::string(path.substr(1)));
+  }
+
+  void write_file(std::string path, std::string text) {
+    const std::uint32_t length = size(text);
+    add({.kind = StepKind::WriteFile,
+         .target = keep(std::move(path)),
+         .text = keep(std::move(text)),
+         .text_size = length});
+  }
+
+  void identity_maps(const std::string& process, unsigned outer_user, unsigned outer_group,
+                     Groups groups) {
+    const unsigned inner = plan_.identity == Identity::Root ? 0 : kInsideBuilder;
+    write_file(process + "/uid_map", fmt::format("{} {} 1\n", inner, outer_user));
+    // Without a privileged helper a group can only be mapped once setgroups() is off,
+    // user_namespaces(7).
+    if (groups == Groups::Deny) write_file(process + "/setgroups", "deny");
+    write_file(process + "/gid_map", fmt::format("{} {} 1\n", inner, outer_group));
+  }
+
+  void mount(const char* type, const char* target, unsigned long flags, std::string options) {
+    add({.kind = StepKind::Mount,
+         .source = type,
+         .target = target,
+         .text = keep(std::move(options)),
+         .flags = flags});
+  }
+
+  void bind(const HostObject& object, const char* target) {
+    add({.kind = facts_.classic_mounts ? StepKind::BindClassic : StepKind::Bind,
+         .source = keep(object.path),
+         .target = target,
+         .device = object.device,
+         .inode = object.inode});
+  }
+
+  // Adds attributes to a bound tree and everything mounted below it.
+  void attributes(const std::string& source, std::string_view path, std::uint64_t set) {
+    if (!facts_.classic_mounts) {
+      add({.kind = StepKind::Attributes, .target = inside(path), .number = set});
+      return;
+    }
+    unsigned long flags = 0;
+    if ((set & kMountReadOnly) != 0) flags |= MS_RDONLY;
+    if ((set & kMountNoSetuid) != 0) flags |= MS_NOSUID;
+    if ((set & kMountNoDevices) != 0) flags |= MS_NODEV;
+    if ((set & kMountNoExecute) != 0) flags |= MS_NOEXEC;
+    // What the host's mount already forbids is locked: a remount must say it again or is refused.
+    if (source.empty()) {
+      add({.kind = StepKind::Remount, .target = inside(path), .flags = flags});
+      return;
+    }
+    add({.kind = StepKind::Remount,
+         .target = inside(path),
+         .flags = flags | facts_.mounts.flags_of(source)});
+    for (const Mount* below : facts_.mounts.below(source))
+      add({.kind = StepKind::Remount,
+           .target = inside(join(path, relative_to(below->point, source))),
+           .flags = flags | below->flags});
+  }
+
+  void root() {
+    const bool host_root = !plan_.view.empty() && plan_.view.front().path == "/";
+    if (host_root)
+      bind(object_of(plan_.view.front()), kBase);
+    else
+      mount("tmpfs", kBase, MS_NOSUID | MS_NODEV, "mode=0755,size=64m");
+    add({.kind = StepKind::ChangeDirectory, .target = kBase});
+  }
+
+  [[nodiscard]] HostObject object_of(const Entry& entry) const {
+    const auto found = facts_.objects.find(entry.source);
+    CHECK(found != facts_.objects.end());
+    return found->second;
+  }
+
+  // Entries at or below a writable one are put there after the rest was made read only.
+  [[nodiscard]] bool is_in_writable_part(const Entry& entry) const {
+    return std::any_of(plan_.view.begin(), plan_.view.end(), [&](const Entry& other) {
+      return is_writable(other.kind) && is_within(entry.path, other.path);
+    });
+  }
+
+  void make_point(const Entry& entry) {
+    if (!entry.make_point) return;
+    if (entry.type == FileType::File)
+      add({.kind = StepKind::MakeFile, .target = inside(entry.path), .number = 0444});
+    else
+      add({.kind = StepKind::MakeDirectory, .target = inside(entry.path), .number = 0755});
+  }
+
+  void read_only_part() {
+    for (const Entry& entry : plan_.view) {
+      if (is_in_writable_part(entry)) {
+        if (is_writable(entry.kind) && !has_writable_above(entry)) make_point(entry);
+        continue;
+      }
+      put(entry);
+    }
+  }
+
+  [[nodiscard]] bool has_writable_above(const Entry& entry) const {
+    return std::any_of(plan_.view.begin(), plan_.view.end(), [&](const Entry& other) {
+      return is_writable(other.kind) && is_strictly_within(entry.path, other.path);
+    });
+  }
+
+  void put(const Entry& entry) {
+    switch (entry.kind) {
+      case EntryKind::Directory: make_point(entry); break;
+      case EntryKind::Link:
+        add({.kind = StepKind::MakeLink, .target = inside(entry.path), .text = keep(entry.text)});
+        break;
+      case EntryKind::File: put_file(entry, entry.text, 0444); break;
+      case EntryKind::Input:
+        if (entry.path == "/") break;  // it is the root already
+        make_point(entry);
+        bind(object_of(entry), inside(entry.path));
+        break;
+      case EntryKind::Listing:
+        if (entry.make_point)
+          make_point(entry);
+        else
+          mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV, "mode=0755,size=16m");
+        break;
+      case EntryKind::Hidden: put_hidden(entry); break;
+      case EntryKind::Devices: make_devices(entry); break;
+      case EntryKind::Processes: make_point(entry); break;
+      case EntryKind::Output:
+      case EntryKind::OutputInPlace:
+      case EntryKind::Temp: put_writable(entry); break;
+    }
+  }
+
+  // Where the host's file shows through, ours is bound over it; the name that it was made under
+  // goes.
+  void put_file(const Entry& entry, const std::string& text, std::uint64_t mode) {
+    constexpr const char* kMaking = ".hermetic";
+    const char* target = entry.make_point ? inside(entry.path) : kMaking;
+    add({.kind = StepKind::MakeFile,
+         .target = target,
+         .text = keep(text),
+         .text_size = size(text),
+         .number = mode});
+    if (entry.make_point) return;
+    bind({.path = kMaking}, inside(entry.path));
+    add({.kind = StepKind::RemoveFile, .target = kMaking});
+  }
+
+  void put_hidden(const Entry& entry) {
+    if (entry.type == FileType::File) {
+      put_file(entry, "", 0);
+      return;
+    }
+    make_point(entry);
+    mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV, "mode=0000,size=4k");
+  }
+
+  void make_devices(const Entry& entry) {
+    if (entry.make_point)
+      make_point(entry);
+    else
+      mount("tmpfs", "dev", MS_NOSUID | MS_NODEV, "mode=0755,size=64k");
+    for (const HostObject& device : facts_.devices)
+      add({.kind = StepKind::MakeFile, .target = inside(device.path), .number = 0444});
+    for (const char* directory : {"dev/pts", "dev/shm"})
+      add({.kind = StepKind::MakeDirectory, .target = directory, .number = 0755});
+    for (const auto& [name, target] : {std::pair{"dev/fd", "/proc/self/fd"},
+                                       {"dev/stdin", "/proc/self/fd/0"},
+                                       {"dev/stdout", "/proc/self/fd/1"},
+                                       {"dev/stderr", "/proc/self/fd/2"},
+                                       {"dev/ptmx", "pts/ptmx"}})
+      add({.kind = StepKind::MakeLink, .target = name, .text = target});
+  }
+
+  // One call makes the whole finished tree read only, sub-mounts of the inputs included.
+  void seal() {
+    constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
+    if (!facts_.classic_mounts) {
+      add({.kind = StepKind::Attributes, .target = ".", .number = kSealed});
+      return;
+    }
+    for (const Entry& entry : plan_.view) {
+      if (is_in_writable_part(entry)) continue;
+      if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
+      const bool covered =
+          !entry.make_point && (entry.kind == EntryKind::Listing || entry.kind == EntryKind::File);
+      if (covered || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+    }
+    if (plan_.view.empty() || plan_.view.front().path != "/") attributes("", "/", kSealed);
+  }
+
+  void writable_part() {
+    mount("proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+    const auto null =
+        std::find_if(facts_.devices.begin(), facts_.devices.end(),
+                     [](const HostObject& device) { return device.path == "/dev/null"; });
+    for (const std::string& path : facts_.masked)
+      if (null != facts_.devices.end()) bind_device(*null, path);
+    for (const HostObject& device : facts_.devices) bind_device(device, device.path);
+    mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
+    mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
+    for (const Entry& entry : plan_.view) {
+      if (!is_in_writable_part(entry)) continue;
+      put(entry);
+      // What is put into a writable tree comes after seal(): it is sealed one by one.
+      constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
+      if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
+      if (entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+    }
+  }
+
+  // A read-only mount does not keep anyone from writing to the device; it keeps root outside from changing the
+  // mode of the host's node from inside.
+  void bind_device(const HostObject& device, const std::string& path) {
+    bind(device, inside(path));
+    attributes(device.path, path, kMountReadOnly | kMountNoSetuid | kMountNoExecute);
+  }
+
+  void put_writable(const Entry& entry) {
+    if (has_writable_above(entry)) make_point(entry);
+    if (entry.kind == EntryKind::Temp && entry.type == FileType::File) {
+      put_file({.kind = EntryKind::File,
+                .path = entry.path,
+                .type = FileType::File,
+                .make_point = entry.make_point},
+               "", 0644);
+      return;
+    }
+    if (entry.kind == EntryKind::Temp) {
+      mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV,
+            entry.path == kTemporary ? "mode=1777" : "mode=0755");
+      return;
+    }
+    const auto staged = facts_.staging.find(entry.path);
+    const bool in_place = entry.kind == EntryKind::OutputInPlace;
+    CHECK(in_place || staged != facts_.staging.end());
+    bind(in_place ? object_of(entry) : staged->second, inside(entry.path));
+    attributes(in_place ? entry.source : staged->second.path, entry.path,
+               kMountNoSetuid | kMountNoDevices);
+  }
+
+  // Behind a second user namespace every mount and every flag of it is locked: not even a process
+  // that gained all capabilities there could undo one.
+  void second_user_namespace() {
+    add({.kind = StepKind::EnterUserNamespace});
+    const unsigned inner = plan_.identity == Identity::Root ? 0 : kInsideBuilder;
+    identity_maps("/proc/self", inner, inner, Groups::AlreadyDenied);
+    if (!plan_.allow_nested_namespaces) write_file("/proc/sys/user/max_user_namespaces", "0\n");
+    // Until here /proc was needed for writing. Without this, root outside could write /proc/sys
+    // from inside: sysctl files ask for the owner, not for a capability.
+    if (facts_.classic_mounts)
+      add({.kind = StepKind::Remount,
+           .target = "/proc",
+           .flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC});
+    else
+      add({.kind = StepKind::AttributesOfOne, .target = "/proc", .number = kMountReadOnly});
+  }
+
+  void landlock(const LandlockRule& rule) {
+    switch (rule.kind) {
+      case LandlockRule::Kind::Begin:
+        add({.kind = StepKind::Landlock, .number = rule.rights, .second = rule.scope});
+        break;
+      case LandlockRule::Kind::Path:
+        add({.kind = StepKind::LandlockRule, .target = keep(rule.path), .number = rule.rights});
+        break;
+      case LandlockRule::Kind::Enforce: add({.kind = StepKind::LandlockEnforce}); break;
+    }
+  }
+
+  void limit(int resource, std::uint64_t value) {
+    add({.kind = StepKind::SetLimit,
+         .number = static_cast<std::uint64_t>(resource),
+         .limit = {value, value}});
+  }
+
+  void process() {
+    add({.kind = StepKind::SetUmask, .number = 022});
+    // 1 and not 0: 0 still starts the host's crash handler if core_pattern is a pipe, core(5).
+    limit(RLIMIT_CORE, 1);
+    // Counted per user namespace, so that other processes of the same user do not matter; the
+    // command and init come on top of the children. The kernel exempts root: probe() says so.
+    if (plan_.process.max_children) limit(RLIMIT_NPROC, *plan_.process.max_children + 2);
+    add({.kind = StepKind::DropCapabilities});
+  }
+
+  void descriptors() {
+    for (std::size_t place = 0; place < facts_.standard.size(); ++place)
+      move_descriptor(facts_.standard[place], place);
+    move_descriptor(facts_.socket, kInitSocket);
+    add({.kind = StepKind::CloseDescriptors, .number = kInitSocket + 1});
+  }
+
+  void move_descriptor(int from, std::uint64_t to) {
+    add({.kind = StepKind::MoveDescriptor,
+         .number = static_cast<std::uint64_t>(from),
+         .second = to});
+  }
+
+  void arguments() {
+    for (const std::string& word : plan_.command)
+      script_.argv.push_back(const_cast<char*>(keep(word)));
+    script_.argv.push_back(nullptr);
+    for (const auto& [name, value] : plan_.environment)
+      script_.envp.push_back(const_cast<char*>(keep(name + "=" + value)));
+    script_.envp.push_back(nullptr);
+
+    const std::span<const sock_filter> filter = seccomp_filter(plan_);
+    const InitConfig config{
+        .filter_count = static_cast<std::uint32_t>(filter.size()),
+        .directory_size = size(plan_.directory) + 1,
+        .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
+        .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1)};
+    script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
+    script_.init_message.append(reinterpret_cast<const char*>(filter.data()), filter.size_bytes());
+    script_.init_message.append(plan_.directory.c_str(), plan_.directory.size() + 1);
+  }
+
+  const Plan& plan_;
+  const Facts& facts_;
+  LoweredScript script_;
+};
+
+}  // namespace
+
+LoweredScript lower(const Plan& plan, const Facts& facts) { return Lowering(plan, facts).make(); }
+
+}  // namespace hermetic::linux_backend

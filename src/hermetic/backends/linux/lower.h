@@ -1,0 +1,73 @@
+// lower(): from a plan to the script that builds it on Linux. Pure: everything about the host is in
+// Facts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hermetic/backends/linux/init_protocol.h"
+#include "hermetic/backends/linux/script.h"
+#include "hermetic/plan/plan.h"
+#include "hermetic/spec/mount_table.h"
+
+namespace hermetic::linux_backend {
+
+// An object of the host, by name and identity.
+struct HostObject {
+  std::string path;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
+// What the script depends on besides the plan.
+struct Facts {
+  uid_t user = 0;
+  gid_t group = 0;
+  int landlock_abi = 0;             // 0: the kernel has none
+  bool classic_mounts = false;      // use mount(2) only
+  std::vector<HostObject> devices;  // /dev/null and the others of the view
+  std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
+  std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
+  std::map<std::string, HostObject>
+      objects;        // by the source's path: what the spec was checked against
+  MountTable mounts;  // only read with classic_mounts
+  bool own_terminal = false;
+  std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
+  int socket = -1;                          // the descriptor that becomes init's socket
+};
+
+// A script that owns its memory. Not copied: the steps point into it.
+class LoweredScript {
+ public:
+  LoweredScript() = default;
+  LoweredScript(const LoweredScript&) = delete;
+  LoweredScript& operator=(const LoweredScript&) = delete;
+  LoweredScript(LoweredScript&&) = default;
+  LoweredScript& operator=(LoweredScript&&) = default;
+
+  std::vector<Step> steps;
+  std::vector<char*> argv;  // closed by a null pointer, as execve() wants it
+  std::vector<char*> envp;
+  std::string init_message;  // InitConfig and what follows it
+
+  // Keeps the text as long as the script and returns where it stands.
+  const char* keep(std::string text) { return texts_.emplace_back(std::move(text)).c_str(); }
+
+ private:
+  std::deque<std::string> texts_;
+};
+
+[[nodiscard]] LoweredScript lower(const Plan& plan, const Facts& facts);
+
+// One line per step, for tests and --debug.
+[[nodiscard]] std::string print_script(const LoweredScript& script);
+// "binding /usr to usr", for error messages; also of execve() and of init's own steps.
+[[nodiscard]] std::string describe_step(const LoweredScript& script, std::uint32_t index);
+
+}  // namespace hermetic::linux_backend

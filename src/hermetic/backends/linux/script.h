@@ -1,0 +1,74 @@
+// Script: the tiny program that the child runs between clone() and execve().
+//
+// The parent writes it (lower.cc), the child only interprets it (child.cc). It borrows all its
+// memory and owns none, because the child shares the parent's memory and may not allocate. No step
+// may wait for the parent, which sleeps until execve().
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace hermetic::linux_backend {
+
+struct Step {
+  enum class Kind : std::uint8_t {
+    WriteFile,        // text -> the existing file at target
+    SetHostname,      // text
+    MakePrivate,      // no mount event comes in from outside or goes out
+    Mount,            // type `source` at target, with flags and options in text
+    MakeDirectory,    // target, with mode `number`
+    MakeFile,         // target, with text as its content and mode `number`
+    RemoveFile,       // target; what is bound elsewhere stays
+    MakeLink,         // target, leading to text
+    Bind,             // the object at source to target, with everything below; it must be (device,
+                      // inode), unless both are 0, which stands for an object that the script made
+    BindClassic,      // the same by mount(2), for kernels without open_tree()
+    Remount,          // target, with flags: what BindClassic cannot do at once
+    Attributes,       // target: adds `number` (kMount…) to it and everything below
+    AttributesOfOne,  // the same for the mount at target alone
+    ChangeDirectory,  // target
+    PivotRoot,        // the working directory becomes /, the old root is gone
+    EnterUserNamespace,  // a new user namespace and a mount namespace that it owns
+    Landlock,  // number is the handled rights, second the scope; the following LandlockRules belong
+               // to it
+    LandlockRule,  // target and everything below it: number is the allowed rights
+    LandlockEnforce,
+    SetLimit,          // resource `number`: limit
+    DropCapabilities,  // all, for good
+    SetUmask,          // number
+    RaiseLoopback,     // 127.0.0.1 and ::1 of the own network namespace
+    MoveDescriptor,    // number becomes second
+    CloseDescriptors,  // from number on
+  };
+
+  Kind kind = Kind::MakePrivate;
+  const char* source = nullptr;
+  const char* target = nullptr;
+  const char* text = nullptr;
+  std::uint32_t text_size = 0;
+  std::uint64_t number = 0;
+  std::uint64_t second = 0;
+  unsigned long flags = 0;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  rlimit limit = {};
+};
+
+struct Script {
+  std::span<const Step> steps;
+  int init = -1;           // the program that becomes pid 1
+  int report_socket = -1;  // for InitReport
+  char* const* argv = nullptr;
+  char* const* envp = nullptr;
+};
+
+static_assert(std::is_trivially_copyable_v<Script> && std::is_trivially_destructible_v<Script>);
+
+// Runs the script in the new process and never returns: it becomes init, or sends an InitReport
+// that says which step failed and why (steps.size() stands for execve()).
+[[noreturn]] void run_child(const Script& script) noexcept;
+
+}  // namespace hermetic::linux_backend

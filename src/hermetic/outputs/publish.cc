@@ -1,0 +1,275 @@
+#include "hermetic/outputs/publish.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
+constexpr unsigned kExchange = 2;   // RENAME_EXCHANGE
+
+int rename_at(int from, const std::string& name, int to, const std::string& new_name,
+              unsigned flags) {
+  const long result = ::syscall(SYS_renameat2, from, name.c_str(), to, new_name.c_str(), flags);
+  return result == 0 ? 0 : errno;
+}
+
+bool exists_at(int directory, const std::string& name) {
+  struct stat status = {};
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool is_directory_at(int directory, const std::string& name) {
+  struct stat status = {};
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(status.st_mode);
+}
+
+// The destination has no links in it, and if somebody put one there meanwhile, it is not followed.
+Result<UniqueFd> open_without_links(const std::string& path) {
+  open_how how = {};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  if (!fd.is_open()) return system_error(fmt::format("cannot open '{}'", printable(path)), errno);
+  return fd;
+}
+
+// Publishes output after output and knows how to take everything back.
+class Publisher {
+ public:
+  Publisher() = default;
+  Publisher(const Publisher&) = delete;
+  Publisher& operator=(const Publisher&) = delete;
+  ~Publisher() {
+    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+  }
+
+  void commit() { undo_.clear(); }
+
+  Result<void> publish(const StagedOutput& staged) {
+    const Publication& publication = staged.publication;
+    const std::string parent(parent_of(publication.destination));
+    TRY(make_directories(parent));
+    const UniqueFd directory = TRY(open_without_links(parent));
+    const std::string name(last_component(publication.destination));
+    const bool whole = publication.publish == Publish::Replace && publication.exceptions.empty();
+    if (whole || publication.type == FileType::File) {
+      const int error = replace(staged.descriptor.get(), "tree", directory.get(), name);
+      if (error == 0) return {};
+      // A parent that is not ours, or a destination that is a mount point: its entries may still be
+      // ours.
+      const bool by_entry =
+          (error == EACCES || error == EPERM || error == EROFS || error == EBUSY) &&
+          publication.type == FileType::Directory && is_directory_at(directory.get(), name);
+      if (error == EXDEV) return replace_by_copy(staged, directory.get(), name);
+      if (!by_entry) return failed(publication, error);
+    }
+    if (!exists_at(directory.get(), name)) {
+      if (::mkdirat(directory.get(), name.c_str(), 0755) != 0) return failed(publication, errno);
+      const UniqueFd* kept = keep(TRY(open_without_links(parent)));
+      undo_.push_back([kept, name] { (void)::unlinkat(kept->get(), name.c_str(), AT_REMOVEDIR); });
+    }
+    const UniqueFd from = TRY(open_directory(staged.descriptor.get(), "tree"));
+    const UniqueFd to = TRY(open_directory(directory.get(), name));
+    return move_entries(from.get(), to.get(), publication.destination, publication);
+  }
+
+ private:
+  static Error failed(const Publication& publication, int error) {
+    return system_error(
+        fmt::format("cannot publish the output '{}'", printable(publication.destination)), error);
+  }
+
+  // Descriptors that undoing needs live as long as the publisher.
+  const UniqueFd* keep(UniqueFd fd) {
+    return kept_.emplace_back(std::make_unique<UniqueFd>(std::move(fd))).get();
+  }
+  Result<const UniqueFd*> keep_copy(int fd) {
+    UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy.is_open()) return system_error("cannot copy a descriptor", errno);
+    return keep(std::move(copy));
+  }
+
+  Result<void> make_directories(const std::string& path) {
+    if (path == "/" || ::access(path.c_str(), F_OK) == 0) return {};
+    TRY(make_directories(std::string(parent_of(path))));
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+      return system_error(fmt::format("cannot make the directory '{}'", printable(path)), errno);
+    undo_.push_back([path] { (void)::rmdir(path.c_str()); });
+    return {};
+  }
+
+  // Puts an entry in the place of whatever is there, in one step that can be undone. Returns an
+  // errno.
+  int replace(int from, const std::string& name, int to, const std::string& new_name) {
+    const bool exists = exists_at(to, new_name);
+    int error = rename_at(from, name, to, new_name, exists ? kExchange : kNoReplace);
+    if (error != 0) return error;
+    const Result<const UniqueFd*> from_kept = keep_copy(from);
+    const Result<const UniqueFd*> to_kept = keep_copy(to);
+    if (!from_kept || !to_kept) {
+      error = (from_kept ? to_kept : from_kept).error().os_error;
+      (void)rename_at(to, new_name, from, name, exists ? kExchange : kNoReplace);
+      return error;
+    }
+    undo_.push_back([a = *from_kept, b = *to_kept, name, new_name, exists] {
+      (void)rename_at(b->get(), new_name, a->get(), name, exists ? kExchange : kNoReplace);
+    });
+    return 0;
+  }
+
+  // Across file systems: copied beside the destination first, so that the change itself is still
+  // one step.
+  Result<void> replace_by_copy(const StagedOutput& staged, int directory, const std::string& name) {
+    const std::string temporary = fmt::format(".hermetic-{}-{}", ::getpid(), serial_++);
+    Result<void> copied = copy_tree(staged.descriptor.get(), "tree", directory, temporary);
+    const UniqueFd* kept = TRY(keep_copy(directory));
+    // Afterwards the temporary name holds what was there before, or what could not be finished.
+    rubbish_.emplace_back(kept, temporary);
+    if (!copied) return std::move(copied).error();
+    if (const int error = replace(directory, temporary, directory, name); error != 0)
+      return failed(staged.publication, error);
+    return {};
+  }
+
+  // Old entries go to "old" beside the staged tree; new ones come in their places.
+  Result<void> move_entries(int from, int to, const std::string& path,
+                            const Publication& publication) {
+    const auto is_exception = [&](const std::string& entry) {
+      return std::find(publication.exceptions.begin(), publication.exceptions.end(), entry) !=
+             publication.exceptions.end();
+    };
+    const auto holds_exception = [&](const std::string& entry) {
+      return std::any_of(
+          publication.exceptions.begin(), publication.exceptions.end(),
+          [&](const std::string& exception) { return is_strictly_within(exception, entry); });
+    };
+    if (publication.publish == Publish::Replace) {
+      for (const std::string& name : TRY(names_in(to))) {
+        const std::string entry = join(path, name);
+        if (is_exception(entry) || holds_exception(entry)) continue;
+        TRY(set_aside(to, name, publication));
+      }
+    }
+    for (const std::string& name : TRY(names_in(from))) {
+      const std::string entry = join(path, name);
+      if (is_exception(entry)) continue;
+      const bool both_directories = is_directory_at(from, name) && is_directory_at(to, name);
+      if (both_directories) {
+        const UniqueFd inner_from = TRY(open_directory(from, name));
+        const UniqueFd inner_to = TRY(open_directory(to, name));
+        TRY(move_entries(inner_from.get(), inner_to.get(), entry, publication));
+        continue;
+      }
+      if (exists_at(to, name)) TRY(set_aside(to, name, publication));
+      TRY(move_in(from, name, to, publication));
+    }
+    return {};
+  }
+
+  // Takes an entry out of the way without losing it.
+  Result<void> set_aside(int directory, const std::string& name, const Publication& publication) {
+    const std::string aside = fmt::format(".hermetic-old-{}-{}", ::getpid(), serial_++);
+    if (const int error = rename_at(directory, name, directory, aside, kNoReplace); error != 0)
+      return failed(publication, error);
+    const UniqueFd* kept = TRY(keep_copy(directory));
+    undo_.push_back([kept, name, aside] {
+      (void)rename_at(kept->get(), aside, kept->get(), name, kNoReplace);
+    });
+    rubbish_.emplace_back(kept, aside);
+    return {};
+  }
+
+  Result<void> move_in(int from, const std::string& name, int to, const Publication& publication) {
+    const int error = rename_at(from, name, to, name, kNoReplace);
+    if (error != 0 && error != EXDEV) return failed(publication, error);
+    const UniqueFd* to_kept = TRY(keep_copy(to));
+    const UniqueFd* from_kept = TRY(keep_copy(from));
+    if (error == 0) {
+      undo_.push_back([to_kept, from_kept, name] {
+        (void)rename_at(to_kept->get(), name, from_kept->get(), name, kNoReplace);
+      });
+      return {};
+    }
+    const std::string temporary = fmt::format(".hermetic-new-{}-{}", ::getpid(), serial_++);
+    rubbish_.emplace_back(to_kept, temporary);
+    TRY(copy_tree(from, name, to, temporary));
+    if (const int moved = rename_at(to, temporary, to, name, kNoReplace); moved != 0)
+      return failed(publication, moved);
+    undo_.push_back([to_kept, temporary, name] {
+      (void)rename_at(to_kept->get(), name, to_kept->get(), temporary, kNoReplace);
+    });
+    return {};
+  }
+
+  // Destroyed from the last to the first: undoing (in the destructor's body) needs the descriptors,
+  // and only after it may what is under temporary names go.
+  class Rubbish {
+   public:
+    Rubbish(const UniqueFd* directory, std::string name)
+        : directory_(directory), name_(std::move(name)) {}
+    Rubbish(const Rubbish&) = delete;
+    Rubbish& operator=(const Rubbish&) = delete;
+    Rubbish(Rubbish&& other) noexcept
+        : directory_(std::exchange(other.directory_, nullptr)), name_(std::move(other.name_)) {}
+    Rubbish& operator=(Rubbish&&) = delete;
+    ~Rubbish() {
+      if (directory_ != nullptr) (void)remove_tree(directory_->get(), name_);
+    }
+
+   private:
+    const UniqueFd* directory_;
+    std::string name_;
+  };
+
+  std::vector<std::unique_ptr<UniqueFd>> kept_;
+  std::vector<Rubbish> rubbish_;
+  std::vector<std::function<void()>> undo_;
+  unsigned serial_ = 0;
+};
+
+}  // namespace
+
+Result<void> publish(const Staging& staging) {
+  Publisher publisher;
+  for (const StagedOutput& staged : staging.outputs()) TRY(publisher.publish(staged));
+  publisher.commit();
+  return {};
+}
+
+Result<void> keep_outputs(const Staging& staging, const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
+    return system_error(fmt::format("cannot make the directory '{}'", printable(directory)), errno);
+  const UniqueFd target = TRY(open_directory(AT_FDCWD, directory));
+  int number = 0;
+  for (const StagedOutput& staged : staging.outputs()) {
+    const std::string name = std::to_string(number++);
+    TRY(remove_tree(target.get(), name));
+    const int error = rename_at(staged.descriptor.get(), "tree", target.get(), name, kNoReplace);
+    if (error == EXDEV) {
+      TRY(copy_tree(staged.descriptor.get(), "tree", target.get(), name));
+    } else if (error != 0) {
+      return system_error(
+          fmt::format("cannot keep the output '{}'", printable(staged.publication.path)), error);
+    }
+  }
+  return {};
+}
+
+}  // namespace hermetic

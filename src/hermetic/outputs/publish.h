@@ -1,0 +1,18 @@
+// Publication: puts what a run produced where the spec says, all of it or nothing.
+#pragma once
+
+#include "hermetic/base/result.h"
+#include "hermetic/outputs/staging.h"
+
+namespace hermetic {
+
+// By one rename or exchange where the file system allows it, else entry by entry with a journal
+// that is rolled back; across file systems by a copy under a temporary name. If one output fails,
+// those before it are taken back, so that every destination holds what it held before.
+[[nodiscard]] Result<void> publish(const Staging& staging);
+
+// Moves or copies the outputs of a failed run into `directory`, as "0", "1"… in the order of the
+// plan.
+[[nodiscard]] Result<void> keep_outputs(const Staging& staging, const std::string& directory);
+
+}  // namespace hermetic

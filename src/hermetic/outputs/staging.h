@@ -1,0 +1,44 @@
+// Staging: the fresh private trees that stand in for a run's outputs until it has succeeded.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/plan/plan.h"
+
+namespace hermetic {
+
+// One output's tree: the entry "tree" of a private directory.
+struct StagedOutput {
+  Publication publication;
+  std::string directory;  // "/var/tmp/.hermetic-1000-Xy12Ab"; holds an entry "tree", and "old"
+                          // while publishing
+  UniqueFd descriptor;    // of `directory`
+
+  [[nodiscard]] std::string tree() const { return directory + "/tree"; }
+};
+
+// Owns the trees: whatever is still there when it goes is removed.
+class Staging {
+ public:
+  // Makes a tree for each publication, where the command cannot see it and, if possible, on the
+  // mount of its destination, so that publishing is a rename.
+  static Result<Staging> make(const Plan& plan);
+
+  Staging() = default;
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  Staging(Staging&&) noexcept = default;
+  Staging& operator=(Staging&&) noexcept = default;
+  ~Staging();
+
+  [[nodiscard]] const std::vector<StagedOutput>& outputs() const { return outputs_; }
+
+ private:
+  std::vector<StagedOutput> outputs_;
+};
+
+}  // namespace hermetic

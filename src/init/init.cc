@@ -1,0 +1,266 @@
+// hermetic-init: pid 1 inside a Linux sandbox. Starts the command, reaps everything, forwards
+// signals, reports how it ended, and takes the whole sandbox down with it.
+//
+// Why it exists: a command that is pid 1 itself survives the signals that should end it and
+// inherits orphans that it does not reap. No libc, no allocation: argv and envp are the command's
+// own.
+#include <asm/ioctls.h>
+#include <asm/signal.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/filter.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/resource.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/wait.h>
+
+#include "hermetic/backends/linux/init_protocol.h"
+#include "init/system_calls.h"
+
+namespace hermetic::init {
+namespace {
+
+using linux_backend::InitConfig;
+using linux_backend::InitReport;
+using linux_backend::InitSignal;
+using linux_backend::InitStep;
+using linux_backend::kInitSocket;
+
+constexpr int kSignalCount = 64;
+constexpr unsigned long kSignalSetBytes = 8;
+
+struct KernelSigaction {  // what rt_sigaction(2) really takes
+  void* handler = nullptr;
+  unsigned long flags = 0;
+  void* restorer = nullptr;
+  unsigned long mask = 0;
+};
+
+alignas(16) char config_bytes[linux_backend::kLargestConfig];
+
+[[noreturn]] void leave(int code) {
+  for (;;) call(__NR_exit_group, code);
+}
+
+void send(const InitReport& report) {
+  constexpr long kNoSignal = 0x4000;  // MSG_NOSIGNAL
+  call(__NR_sendto, kInitSocket, address(&report), sizeof report, kNoSignal);
+}
+
+[[noreturn]] void fail(InitStep step, long error) {
+  send({.kind = InitReport::Kind::StepFailed,
+        .step = static_cast<std::uint32_t>(step),
+        .os_error = static_cast<std::int32_t>(-error)});
+  leave(125);
+}
+
+void set_signal_mask(unsigned long mask) {
+  call(__NR_rt_sigprocmask, SIG_SETMASK, address(&mask), 0, kSignalSetBytes);
+}
+
+// The caller may ignore signals, and execve() keeps that: the command starts with none ignored.
+void reset_signals() {
+  const KernelSigaction usual;
+  for (int number = 1; number <= kSignalCount; ++number)
+    call(__NR_rt_sigaction, number, address(&usual), 0, kSignalSetBytes);
+  set_signal_mask(0);
+}
+
+bool equal(const char* a, const char* b, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+const char* search_path(char** envp) {
+  for (; *envp != nullptr; ++envp)
+    if (equal(*envp, "PATH=", 5)) return *envp + 5;
+  return "/usr/bin:/bin";
+}
+
+bool has_slash(const char* text) {
+  for (; *text != '\0'; ++text)
+    if (*text == '/') return true;
+  return false;
+}
+
+// Returns the errno that says most: a program that exists but cannot be executed is no missing one.
+long execute(char** argv, char** envp) {
+  if (has_slash(argv[0])) return call(__NR_execve, address(argv[0]), address(argv), address(envp));
+  long result = -ENOENT;
+  char candidate[4096];
+  for (const char* directory = search_path(envp);;) {
+    std::size_t size = 0;
+    while (directory[size] != ':' && directory[size] != '\0') ++size;
+    std::size_t length = 0;
+    while (argv[0][length] != '\0') ++length;
+    if (size > 0 && size + length + 2 <= sizeof candidate) {
+      for (std::size_t i = 0; i < size; ++i) candidate[i] = directory[i];
+      candidate[size] = '/';
+      for (std::size_t i = 0; i <= length; ++i) candidate[size + 1 + i] = argv[0][i];
+      const long error = call(__NR_execve, address(candidate), address(argv), address(envp));
+      if (error != -ENOENT && error != -ENOTDIR && (result == -ENOENT || error != -EACCES))
+        result = error;
+      if (error != -ENOENT && error != -ENOTDIR && error != -EACCES) return result;
+    }
+    if (directory[size] == '\0') return result;
+    directory += size + 1;
+  }
+}
+
+// Shared with the child, which runs in our memory until it executes the command.
+struct StartFailure {
+  volatile InitStep step = InitStep::StartProcess;
+  volatile long error = 0;
+  volatile bool executing = false;
+};
+
+[[noreturn]] void become_command(const InitConfig& config, char** argv, char** envp,
+                                 StartFailure& failure) {
+  const auto check = [&](InitStep step, long result) {
+    if (result >= 0) return;
+    failure.step = step;
+    failure.error = result;
+    leave(125);
+  };
+  check(InitStep::NewSession, call(__NR_setsid));
+  if (config.own_terminal != 0) check(InitStep::TakeTerminal, call(__NR_ioctl, 0, TIOCSCTTY, 0));
+  const char* directory = config_bytes + sizeof config + std::size_t{8} * config.filter_count;
+  check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
+  call(__NR_close, kInitSocket);
+  reset_signals();
+  const sock_fprog filter = {
+      .len = static_cast<unsigned short>(config.filter_count),
+      .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config)};
+  if (config.filter_count > 0)
+    check(InitStep::LoadFilter, call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter)));
+  failure.executing = true;
+  failure.error = execute(argv, envp);
+  leave(125);
+}
+
+// As vfork(2): the child borrows our memory and stack and we sleep until it executes the command.
+// It never returns from this function, so that our frame stays whole.
+__attribute__((noinline)) long start_command(const InitConfig& config, char** argv, char** envp,
+                                             StartFailure& failure) {
+  const long pid = call(__NR_clone, CLONE_VM | CLONE_VFORK | SIGCHLD);
+  if (pid == 0) become_command(config, argv, envp, failure);
+  return pid;
+}
+
+std::uint64_t microseconds(const __kernel_old_timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+// The command is gone: whatever it left behind goes too, and is counted.
+[[noreturn]] void finish(InitReport report) {
+  call(__NR_kill, -1, SIGKILL);
+  for (;;) {
+    const long pid = call(__NR_wait4, -1, 0, __WALL, 0);
+    if (pid == -ECHILD) break;
+  }
+  rusage usage = {};
+  call(__NR_getrusage, RUSAGE_CHILDREN, address(&usage));
+  report.user_microseconds = microseconds(usage.ru_utime);
+  report.system_microseconds = microseconds(usage.ru_stime);
+  report.peak_kilobytes = static_cast<std::uint64_t>(usage.ru_maxrss);
+  send(report);
+  leave(0);
+}
+
+void reap(long command) {
+  for (;;) {
+    int status = 0;
+    const long pid = call(__NR_wait4, -1, address(&status), WNOHANG | __WALL, 0);
+    if (pid <= 0) return;
+    if (pid == command) finish({.kind = InitReport::Kind::Ended, .wait_status = status});
+  }
+}
+
+void forward(long command, const InitSignal& signal) {
+  call(__NR_kill, signal.to_all != 0 ? -1 : command, signal.number);
+}
+
+[[noreturn]] void serve(long command, const InitConfig& config) {
+  const unsigned long children = 1UL << (SIGCHLD - 1);
+  const long signals =
+      call(__NR_signalfd4, -1, address(&children), kSignalSetBytes, 02000000 /* O_CLOEXEC */);
+  pollfd watched[2] = {{.fd = static_cast<int>(signals), .events = POLLIN, .revents = 0},
+                       {.fd = kInitSocket, .events = POLLIN, .revents = 0}};
+  for (;;) {
+    reap(command);
+    call(__NR_ppoll, address(watched), 2, 0, 0, kSignalSetBytes);
+    if (watched[0].revents != 0) {
+      char information[128];
+      call(__NR_read, signals, address(information), sizeof information);
+    }
+    if (watched[1].revents != 0) {
+      InitSignal signal;
+      const long size = call(__NR_recvfrom, kInitSocket, address(&signal), sizeof signal);
+      if (size == static_cast<long>(sizeof signal)) forward(command, signal);
+      // Hermetic is gone, killed perhaps: so is everything it started. Leaving is enough, the
+      // kernel ends a pid namespace with its first process.
+      if (size == 0 && config.stay_when_alone == 0) leave(125);
+      if (size == 0) watched[1].fd = -1;
+    }
+  }
+}
+
+[[noreturn]] void run(char** argv, char** envp) {
+  // Nobody inside may look into us: /proc/1 belongs to nobody, and ptrace is refused.
+  call(__NR_prctl, PR_SET_DUMPABLE, 0);
+  set_signal_mask(~0UL);
+  const long size = call(__NR_recvfrom, kInitSocket, address(config_bytes), sizeof config_bytes);
+  const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
+  if (size < 0) fail(InitStep::ReadConfig, size);
+  if (size < static_cast<long>(sizeof config) ||
+      config.filter_count > linux_backend::kMostFilterInstructions ||
+      static_cast<std::size_t>(size) !=
+          sizeof config + std::size_t{8} * config.filter_count + config.directory_size)
+    fail(InitStep::ReadConfig, -EPROTO);
+
+  StartFailure failure;
+  const long command = start_command(config, argv, envp, failure);
+  if (command < 0) fail(InitStep::StartProcess, command);
+  if (failure.error != 0 && !failure.executing) fail(failure.step, failure.error);
+  if (failure.error != 0)
+    finish({.kind = InitReport::Kind::NotStarted,
+            .os_error = static_cast<std::int32_t>(-failure.error)});
+  send({.kind = InitReport::Kind::Started});
+  // Our standard descriptors are the caller's: holding them open would keep its pipes from ending.
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) call(__NR_close, descriptor);
+  serve(command, config);
+}
+
+}  // namespace
+
+extern "C" [[noreturn, gnu::used]] void hermetic_init_main(long* stack) {
+  const long count = stack[0];
+  char** argv = reinterpret_cast<char**>(stack + 1);
+  run(argv, argv + count + 1);
+}
+
+}  // namespace hermetic::init
+
+// The kernel starts us with the stack pointer at argc; see the ABI's "process initialisation".
+#if defined(__x86_64__)
+asm(".globl _start\n_start:\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call hermetic_init_main\n");
+#else
+asm(".globl _start\n_start:\n  mov x0, sp\n  bl hermetic_init_main\n");
+#endif
+
+// The compiler may call these for plain assignments.
+extern "C" void* memset(void* target, int value, std::size_t size) {
+  auto* bytes = static_cast<volatile char*>(target);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(value);
+  return target;
+}
+extern "C" void* memcpy(void* target, const void* source, std::size_t size) {
+  auto* to = static_cast<volatile char*>(target);
+  const auto* from = static_cast<const char*>(source);
+  for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
+  return target;
+}
