@@ -1,0 +1,22 @@
+// The subcommands: each has its table of options and its main function, in a file of its own.
+#pragma once
+
+#include <span>
+
+#include "cli/options.h"
+
+namespace hermetic::cli {
+
+struct Command {
+  const Subcommand& (*description)();
+  int (*main)(std::span<char* const> words);
+};
+
+const Subcommand& check_description();
+int check_main(std::span<char* const> words);
+const Subcommand& plan_description();
+int plan_main(std::span<char* const> words);
+const Subcommand& run_description();
+int run_main(std::span<char* const> words);
+
+}  // namespace hermetic::cli

@@ -1,0 +1,20 @@
+// What the program says to people: results on standard output, everything else on standard error.
+#pragma once
+
+#include <string_view>
+
+#include "hermetic/base/error.h"
+#include "hermetic/plan/print.h"
+
+namespace hermetic::cli {
+
+void print(std::string_view text);  // to standard output; exits with 125 if that fails
+void complain(const Error& error);  // "hermetic: …" to standard error
+// The exit code that stands for the error: 2 for bad input, 125 otherwise.
+[[nodiscard]] int report(const Error& error);
+
+// "auto" colours a terminal unless NO_COLOR is set or TERM is dumb; "always" and "never" as they
+// say.
+[[nodiscard]] Color color_for(std::string_view choice, int descriptor);
+
+}  // namespace hermetic::cli

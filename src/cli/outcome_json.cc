@@ -1,0 +1,115 @@
+#include "cli/outcome_json.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic::cli {
+namespace {
+
+using nlohmann::json;
+
+struct EndingAsJson {
+  json& document;
+  void operator()(const Exited&) const { document["ending"] = "exited"; }
+  void operator()(const Signaled& ending) const {
+    document["ending"] = "signaled";
+    document["signal"] = ending.signal;
+  }
+  void operator()(const TimedOut& ending) const {
+    document["ending"] = "timed_out";
+    document["limit"] = {{"which", "wall_time"}, {"limit_ms", ending.limit.count()}};
+  }
+  void operator()(const OverLimit& ending) const {
+    document["ending"] = "over_limit";
+    document["limit"] = {
+        {"which", ending.which}, {"actual", ending.actual}, {"limit", ending.limit}};
+  }
+  void operator()(const EndedByViolation&) const { document["ending"] = "violation"; }
+  void operator()(const NotStarted& ending) const {
+    document["ending"] = "not_started";
+    document["os_error"] = ending.os_error;
+  }
+};
+
+json violation_as_json(const Violation& violation) {
+  return {{"act", violation.act},
+          {"subject", printable(violation.subject)},
+          {"detail", violation.detail}};
+}
+
+json output_as_json(const PublishedOutput& output) {
+  json object = {{"path", printable(output.path)},
+                 {"type", to_string(output.type)},
+                 {"size", output.size_bytes},
+                 {"files", output.files}};
+  object["digest"] = output.digest.empty() ? json() : json("sha256:" + output.digest);
+  return object;
+}
+
+json clause_as_json(const PlannedClause& planned) {
+  return {{"clause", to_string(planned.clause)},
+          {"strength", to_string(planned.strength)},
+          {"given_up", planned.given_up}};
+}
+
+}  // namespace
+
+std::string outcome_as_json(const Finished& finished, OnViolation on_violation) {
+  const Outcome& outcome = finished.outcome;
+  json document = {{"version", 1},
+                   {"hermetic", finished.hermetic()},
+                   {"backend", finished.plan.backend},
+                   {"spec_digest", "sha256:" + finished.plan.spec_digest},
+                   {"exit_code", exit_code_of(outcome, on_violation)},
+                   {"signal", nullptr}};
+  std::visit(EndingAsJson{document}, outcome.ending);
+  document["clauses"] = json::array();
+  for (const PlannedClause& planned : finished.plan.clauses)
+    document["clauses"].push_back(clause_as_json(planned));
+  document["violations"] = json::array();
+  for (const Violation& violation : outcome.violations)
+    document["violations"].push_back(violation_as_json(violation));
+  document["outputs"] = json::array();
+  for (const PublishedOutput& output : outcome.outputs)
+    document["outputs"].push_back(output_as_json(output));
+  document["usage"] = {{"wall_time_us", outcome.usage.wall_time.count()},
+                       {"user_time_us", outcome.usage.user_time.count()},
+                       {"system_time_us", outcome.usage.system_time.count()},
+                       {"peak_memory_bytes", outcome.usage.peak_memory_bytes}};
+  return document.dump(2) + "\n";
+}
+
+Result<void> write_file_whole(const std::string& path, std::string_view text) {
+  const auto failed = [&](int os_error) {
+    return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);
+  };
+  // A pipe or /dev/stdout cannot be renamed over, and nobody reads half of a pipe.
+  struct stat status = {};
+  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
+  const UniqueFd file(
+      ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
+  if (!file.is_open()) return failed(errno);
+  int os_error = 0;
+  while (!text.empty() && os_error == 0) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno != EINTR) os_error = errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (os_error == 0 && !special && std::rename(name.c_str(), path.c_str()) != 0) os_error = errno;
+  if (os_error == 0) return {};
+  if (!special) ::unlink(name.c_str());
+  return failed(os_error);
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,237 @@
+#include "cli/spec_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <optional>
+#include <string_view>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/spec/environment.h"
+#include "hermetic/spec/loader.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/quantity.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::cli {
+namespace {
+
+constexpr std::string_view kDefaultFile = "hermetic.yaml";
+
+Result<std::string> current_directory() {
+  std::array<char, PATH_MAX> buffer;
+  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
+    return system_error("cannot tell the current directory", errno);
+  return std::string(buffer.data());
+}
+
+// On the command line a path may be relative, and start with "..": the current directory has no
+// links in its name, so that both have one meaning. Further in, ".." would depend on links.
+Result<std::string> absolute(std::string_view text) {
+  if (text.empty() || text.starts_with('/')) return normal_path(text);
+  std::string base = TRY(current_directory());
+  while (text == ".." || text.starts_with("../")) {
+    base = std::string(parent_of(base));
+    text.remove_prefix(std::min<std::size_t>(3, text.size()));
+  }
+  return normal_path(base + "/" + std::string(text));
+}
+
+Error at_option(Error error, std::string_view option) {
+  error.origin = {.source = std::string(option)};
+  return error;
+}
+
+// Reads one option into the draft. `input` is the declaration that a following --except belongs to.
+class OptionReader {
+ public:
+  explicit OptionReader(Draft& draft) : draft_(draft) {}
+
+  Result<void> read(const Given& given) {
+    Result<void> done = dispatch(given);
+    if (!done) return at_option(std::move(done).error(), given.name);
+    return {};
+  }
+
+ private:
+  Result<void> dispatch(const Given& given) {
+    const std::string_view name = given.name;
+    const std::string& value = given.value;
+    if (name == "--input") return declare({.kind = TreeKind::Input}, given);
+    if (name == "--output") return declare({.kind = TreeKind::Output}, given);
+    if (name == "--output-file")
+      return declare({.kind = TreeKind::Output, .type = FileType::File}, given);
+    if (name == "--output-in-place")
+      return declare({.kind = TreeKind::Output, .publish = Publish::InPlace}, given);
+    if (name == "--temp") return declare({.kind = TreeKind::Temp}, given);
+    if (name == "--except") return except(value);
+    if (name == "--env") return set_variable(value);
+    if (name == "--pass-env") return (void)draft_.environment.pass.insert(value), Result<void>();
+    if (name == "--network") return network(value);
+    if (name == "--allow-host") return allow_host(value);
+    if (name == "--dir") return assign(draft_.directory, absolute(value));
+    if (name == "--timeout") return assign(draft_.limits.wall_time, parse_duration(value));
+    if (name == "--memory") return assign(draft_.limits.memory_bytes, parse_size(value));
+    if (name == "--cpu-time") return assign(draft_.limits.cpu_time, parse_duration(value));
+    if (name == "--processes")
+      return assign(draft_.limits.processes, parse_count(value, 1, 1'000'000));
+    if (name == "--on-violation") return on_violation(value);
+    if (name == "--identity") return identity(value);
+    if (name == "--give-up") return (void)draft_.give_up.insert(value), Result<void>();
+    return {};  // not about the spec
+  }
+
+  template <class Field, class Value>
+  static Result<void> assign(std::optional<Field>& field, Result<Value> value) {
+    if (!value) return std::move(value).error();
+    field = std::move(*value);
+    return {};
+  }
+
+  Result<void> declare(Declaration declaration, const Given& given) {
+    declaration.path = TRY(absolute(given.value));
+    declaration.origin = {.source = std::string(given.name)};
+    draft_.declarations.push_back(std::move(declaration));
+    return {};
+  }
+
+  Result<void> except(const std::string& value) {
+    std::string path = TRY(absolute(value));
+    if (draft_.declarations.empty())
+      return invalid("nothing to take an exception from",
+                     "put --except after its --input, --output or --temp");
+    draft_.declarations.back().exceptions.push_back(std::move(path));
+    return {};
+  }
+
+  Result<void> set_variable(const std::string& value) {
+    const std::size_t equals = value.find('=');
+    if (equals == std::string::npos)
+      return invalid(fmt::format("'{}' has no value", printable(value)),
+                     fmt::format("write --env {}=VALUE, or --pass-env {} for the caller's",
+                                 printable(value), printable(value)));
+    draft_.environment.set[value.substr(0, equals)] = value.substr(equals + 1);
+    return {};
+  }
+
+  Result<void> network(const std::string& value) {
+    using Mode = NetworkPolicy::Mode;
+    for (const Mode mode : {Mode::None, Mode::Loopback, Mode::Host}) {
+      if (value != to_string(mode)) continue;
+      draft_.network = NetworkPolicy{.mode = mode};
+      return {};
+    }
+    return invalid(fmt::format("unknown network '{}'", printable(value)),
+                   "use none, loopback or host; allow single hosts with --allow-host");
+  }
+
+  Result<void> allow_host(const std::string& value) {
+    hosts_.push_back(value);
+    draft_.network = TRY(NetworkPolicy::allow_hosts(hosts_));
+    return {};
+  }
+
+  Result<void> on_violation(const std::string& value) {
+    for (const OnViolation policy : {OnViolation::Report, OnViolation::Fail, OnViolation::Kill})
+      if (value == to_string(policy)) return (void)(draft_.on_violation = policy), Result<void>();
+    return invalid(fmt::format("unknown policy '{}'", printable(value)),
+                   "use report, fail or kill");
+  }
+
+  Result<void> identity(const std::string& value) {
+    for (const Identity identity : {Identity::Builder, Identity::Root})
+      if (value == to_string(identity)) return (void)(draft_.identity = identity), Result<void>();
+    return invalid(fmt::format("unknown identity '{}'", printable(value)), "use builder or root");
+  }
+
+  Draft& draft_;
+  std::vector<std::string> hosts_;
+};
+
+// Without a spec file: the toolchain and the current directory can be read. What the options
+// declare is carved out; what they declare to be written is not read.
+Result<Draft> default_draft(const Draft& options) {
+  Draft draft;
+  draft.directory = TRY(current_directory());
+  std::vector<std::string> readable = toolchain_directories();
+  // All of the host is never the default, wherever one happens to stand.
+  if (*draft.directory != "/") readable.push_back(*draft.directory);
+  for (const std::string& path : readable) {
+    Declaration input{.kind = TreeKind::Input, .path = path, .origin = {.source = "default"}};
+    bool covered = false;
+    for (const Declaration& declared : options.declarations) {
+      covered = covered || (declared.kind != TreeKind::Input && is_within(path, declared.path));
+      if (declared.kind != TreeKind::Input && is_strictly_within(declared.path, path))
+        input.exceptions.push_back(declared.path);
+    }
+    if (!covered) draft.declarations.push_back(std::move(input));
+  }
+  return draft;
+}
+
+Result<std::optional<std::string>> spec_file(const Arguments& arguments) {
+  if (arguments.has("--spec")) return std::optional(arguments.last("--spec"));
+  // A target without a file means the project file of the current directory.
+  if (!arguments.words.empty()) return std::optional(std::string(kDefaultFile));
+  return std::optional<std::string>();
+}
+
+Result<Draft> draft_from_file(const std::string& file, const Arguments& arguments) {
+  if (arguments.words.size() > 1)
+    return invalid(fmt::format("unexpected word '{}'", printable(arguments.words[1])),
+                   "one target at a time; the command stands after --");
+  std::optional<std::string_view> target;
+  if (!arguments.words.empty()) target = arguments.words.front();
+  const Project project = TRY(load_project(file));
+  return draft_of(project, target);
+}
+
+}  // namespace
+
+std::vector<Option> spec_options() {
+  return {
+      {"--spec", "FILE", "take the spec from FILE (YAML or JSON; - is standard input)"},
+      {"--input", "PATH", "allow reading the file or tree PATH"},
+      {"--except", "PATH", "but for PATH; follows the declaration that it narrows"},
+      {"--output", "PATH", "a directory that the command writes; published if it succeeds"},
+      {"--output-file", "PATH", "the same for a single file that may not exist yet"},
+      {"--output-in-place", "PATH",
+       "an output whose present content is seen and changed directly (weaker)"},
+      {"--temp", "PATH", "a private directory, thrown away afterwards"},
+      {"--env", "NAME=VALUE", "set a variable"},
+      {"--pass-env", "NAME", "take a variable from the caller"},
+      {"--network", "MODE", "none (default), loopback, or host (the caller's, not hermetic)"},
+      {"--allow-host", "HOST[:PORT]", "allow one host, *.domain or address range"},
+      {"--dir", "PATH", "start in PATH"},
+      {"--timeout", "TIME", "end the run after TIME, such as 2s or 1h30m"},
+      {"--memory", "SIZE", "limit the memory, such as 64M"},
+      {"--cpu-time", "TIME", "limit the CPU time of all processes together"},
+      {"--processes", "COUNT", "limit the number of processes"},
+      {"--identity", "WHO", "builder (default) or root inside"},
+      {"--on-violation", "WHAT", "report (default), fail or kill"},
+      {"--give-up", "CLAUSE", "run even if this clause cannot be enforced"},
+  };
+}
+
+Result<Draft> draft_from(const Arguments& arguments) {
+  Draft options;
+  OptionReader reader(options);
+  for (const Given& given : arguments.options) TRY(reader.read(given));
+  options.command = arguments.command;
+  const Draft variables = TRY(draft_from_environment(caller_environment()));
+  const std::optional<std::string> file = TRY(spec_file(arguments));
+  const Draft base = TRY(file ? draft_from_file(*file, arguments) : default_draft(options));
+  return overlay(overlay(variables, base), options);
+}
+
+Result<Spec> spec_from(const Arguments& arguments) {
+  Draft draft = TRY(draft_from(arguments));
+  return SpecBuilder(std::move(draft)).build();
+}
+
+}  // namespace hermetic::cli

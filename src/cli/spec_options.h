@@ -1,0 +1,23 @@
+// The options that run, plan and check share: from words on the command line to a Spec.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "hermetic/base/result.h"
+#include "hermetic/spec/draft.h"
+#include "hermetic/spec/spec.h"
+
+namespace hermetic::cli {
+
+[[nodiscard]] std::vector<Option> spec_options();
+
+// Options over the spec file over HERMETIC_* variables; without a file, over the defaults: the
+// system's toolchain and the current directory can be read.
+[[nodiscard]] Result<Spec> spec_from(const Arguments& arguments);
+
+// The same before it is checked against the file system.
+[[nodiscard]] Result<Draft> draft_from(const Arguments& arguments);
+
+}  // namespace hermetic::cli
