@@ -38,7 +38,7 @@ Result<std::string> normal_path(std::string_view text) {
     normal += '/';
     normal += component;
   }
-  if (normal.empty()) normal = "/";
+  if (normal.empty()) normal.push_back('/');  // g++ 12 warns of an assignment at -O2
   if (normal.size() > kLongestPath)
     return invalid(fmt::format("path of {} bytes is longer than the system's limit of {}",
                                normal.size(), kLongestPath));

@@ -127,6 +127,14 @@ std::string describe_limits(const Plan& plan) {
   return text.empty() ? "none" : text;
 }
 
+// As a shell would read it, but for what cannot be printed.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char byte : printable(word))
+    text += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
+  return text + "'";
+}
+
 std::string words_of(const std::vector<std::string>& command) {
   std::string text;
   for (const std::string& word : command) {
@@ -136,7 +144,7 @@ std::string words_of(const std::vector<std::string>& command) {
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:+,@%") ==
             std::string::npos;
     text += text.empty() ? "" : " ";
-    text += plain ? word : "'" + printable(word) + "'";
+    text += plain ? word : quoted(word);
   }
   return text;
 }
@@ -172,9 +180,10 @@ std::string print_plan(const Plan& plan, Color color) {
     text += '\n';
   }
   text += fmt::format(
-      "\n{}\n", plan.hermetic() ? paint.of(Strength::Enforced, "hermetic: every clause is enforced")
-                                : paint.of(Strength::Observed,
-                                           "not hermetic: see the clauses and the network above"));
+      "\n{}\n",
+      plan.hermetic()
+          ? paint.of(Strength::Enforced, "hermetic: every clause that is needed is enforced")
+          : paint.of(Strength::Observed, "not hermetic: see the clauses and the network above"));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -80,10 +81,8 @@ Error collision(const Region& outer, const Region& inner, const std::string& inn
 // above it: many declarations cost no more than their depths.
 Result<void> check_pairs(const std::vector<Region>& regions, Through through) {
   PathMap<std::vector<const Region*>> by_root;
-  std::map<std::string, std::vector<const Region*>> groups;
   for (const Region& region : regions)
-    if (const auto root = region.paths.witness()) groups[*root].push_back(&region);
-  for (auto& [root, list] : groups) by_root.set(root, std::move(list));
+    if (const auto root = region.paths.witness()) by_root.slot(*root).push_back(&region);
 
   for (const Region& region : regions) {
     const auto root = region.paths.witness();
@@ -142,6 +141,10 @@ Result<void> check_names_disjoint(const std::vector<Tree>& trees) {
 }
 
 Result<void> check_real_paths_disjoint(const std::vector<Tree>& trees) {
+  const bool same = std::all_of(trees.begin(), trees.end(), [](const Tree& tree) {
+    return tree.found.real_path == tree.declaration.path;
+  });
+  if (same) return {};  // nothing else than the names
   std::vector<Region> regions;
   for (const Tree& tree : trees)
     regions.push_back(

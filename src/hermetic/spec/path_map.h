@@ -23,7 +23,10 @@ class PathMap {
     const Value* value;
   };
 
-  void set(std::string_view path, Value value) {
+  void set(std::string_view path, Value value) { slot(path) = std::move(value); }
+
+  // The value at `path`, made if there is none yet. The reference holds until the next call.
+  Value& slot(std::string_view path) {
     std::uint32_t node = kRoot;
     for (Components component(path); component.next();) {
       const auto [place, inserted] = children_.try_emplace(
@@ -35,8 +38,12 @@ class PathMap {
       }
       node = place->second;
     }
-    if (!values_[node]) ++size_;
-    values_[node] = std::move(value);
+    std::optional<Value>& value = values_[node];
+    if (!value) {
+      ++size_;
+      value.emplace();
+    }
+    return *value;
   }
 
   [[nodiscard]] const Value* find(std::string_view path) const {

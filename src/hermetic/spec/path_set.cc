@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 namespace hermetic {
 namespace {
@@ -64,18 +63,18 @@ PathSet PathSet::tree(std::string_view root, std::span<const std::string> except
 PathSet PathSet::union_of(std::span<const PathSet> sets) {
   std::vector<std::string_view> candidates;
   PathMap<std::vector<std::pair<std::uint32_t, bool>>> changes;
-  std::map<std::string_view, std::vector<std::pair<std::uint32_t, bool>>> by_path;
-  for (std::uint32_t number = 0; number < sets.size(); ++number)
-    for (const Boundary& boundary : sets[number].boundaries_)
-      by_path[boundary.path].emplace_back(number, boundary.included);
-  for (auto& [path, list] : by_path) {
-    candidates.push_back(path);
-    changes.set(path, std::move(list));
+  for (std::uint32_t number = 0; number < sets.size(); ++number) {
+    for (const Boundary& boundary : sets[number].boundaries_) {
+      candidates.push_back(boundary.path);
+      changes.slot(boundary.path).emplace_back(number, boundary.included);
+    }
   }
   std::sort(candidates.begin(), candidates.end(), PathOrder{});
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::vector<std::uint32_t> holding;
   return from_candidates(candidates, [&](std::string_view path) {
     // The sets that hold `path`: each boundary on the way down switches one of them on or off.
-    std::vector<std::uint32_t> holding;
+    holding.clear();
     changes.for_each_above(path, [&](const auto& list) {
       for (const auto& [number, included] : list) {
         if (included)

@@ -115,8 +115,8 @@ class Spec {
     PathSet outputs;
     PathSet temps;
     std::map<std::string, std::string> variables;
-    PathMap<std::string> link_targets;  // where each link leads
-    PathMap<bool> places;               // roots of trees, and links
+    PathMap<std::string> link_targets;         // where each link leads
+    PathMap<std::vector<std::size_t>> places;  // links, and the numbers of the trees rooted there
     // What holds at and below a path: the number of the tree, and whether it is one of its
     // exceptions.
     struct Rule {

@@ -270,6 +270,7 @@ Result<Spec> SpecBuilder::build() const {
       variables_of(spec.environment, spec.identity,
                    caller_environment_ ? *caller_environment_ : hermetic::caller_environment()));
   std::vector<Tree> trees;
+  trees.reserve(draft_.declarations.size() + 1);  // and the private /tmp
   for (const Declaration& declaration : draft_.declarations) {
     Tree tree;
     tree.declaration = TRY(normal_declaration(declaration));

@@ -140,33 +140,31 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
   const LinkTexts texts(index.links);
   for (const Link& link : index.links) {
     index.link_targets.set(link.path, texts.destination(link));
-    index.places.set(link.path, true);
+    index.places.slot(link.path);
   }
 
-  std::vector<PathSet> sets;
-  std::map<TreeKind, std::vector<PathSet>> by_kind;
-  std::map<std::string_view, std::vector<std::size_t>> by_root;
+  std::map<TreeKind, std::vector<PathSet>> sets;
+  std::vector<std::size_t> numbers;  // of each tree, among the sets of its kind
   for (const Tree& tree : index.trees) {
-    by_root[tree.found.real_path].push_back(sets.size());
-    sets.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
-    by_kind[tree.declaration.kind].push_back(sets.back());
-    index.places.set(tree.found.real_path, true);
+    std::vector<PathSet>& same_kind = sets[tree.declaration.kind];
+    index.places.slot(tree.found.real_path).push_back(numbers.size());
+    numbers.push_back(same_kind.size());
+    same_kind.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
   }
-  index.inputs = PathSet::union_of(by_kind[TreeKind::Input]);
-  index.outputs = PathSet::union_of(by_kind[TreeKind::Output]);
-  index.temps = PathSet::union_of(by_kind[TreeKind::Temp]);
+  index.inputs = PathSet::union_of(sets[TreeKind::Input]);
+  index.outputs = PathSet::union_of(sets[TreeKind::Output]);
+  index.temps = PathSet::union_of(sets[TreeKind::Temp]);
 
   // At each boundary, the tree with the deepest root that holds the path decides; if none holds it,
   // the deepest that would but for an exception is remembered, to explain the refusal.
-  PathMap<std::vector<std::size_t>> roots;
-  for (const auto& [root, numbers] : by_root) roots.set(root, numbers);
   const auto rule_at = [&](std::string_view path) {
     std::optional<Index::Rule> rule;
-    roots.for_each_above(path, [&](const std::vector<std::size_t>& numbers) {
-      for (const std::size_t number : numbers) {
-        const bool excepted = !sets[number].contains(path);
+    index.places.for_each_above(path, [&](const std::vector<std::size_t>& trees_here) {
+      for (const std::size_t tree : trees_here) {
+        const TreeKind kind = index.trees[tree].declaration.kind;
+        const bool excepted = !sets[kind][numbers[tree]].contains(path);
         if (excepted && rule && !rule->excepted) continue;
-        rule = Index::Rule{number, excepted};
+        rule = Index::Rule{tree, excepted};
       }
     });
     return rule;

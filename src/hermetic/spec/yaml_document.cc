@@ -133,9 +133,14 @@ Error Builder::syntax_error() const {
                    "write the character itself, \\U0001f600, or in JSON a whole surrogate pair",
                    origin(place));
   }
-  return invalid(
-      fmt::format("not valid YAML: {}{}{}", context, context.empty() ? "" : ", ", problem),
-      syntax_hint(context, problem), origin(place));
+  std::string message = "not valid YAML: ";
+  if (!context.empty()) {
+    // An unclosed bracket or quote is noticed at the end of the file; it is mended where it opens.
+    const Place opened = original_(to_place(parser_.context_mark));
+    message += fmt::format("{} from line {}, column {}, ", context, opened.line, opened.column);
+  }
+  message += problem;
+  return invalid(std::move(message), syntax_hint(context, problem), origin(place));
 }
 
 Result<Event> Builder::next() {

@@ -27,8 +27,9 @@ namespace {
 
 int errno_if(bool failed) { return failed ? errno : 0; }
 
-int write_file(const char* path, int flags, const Step& step) {
-  const int fd = ::open(path, flags | O_CLOEXEC | O_NOFOLLOW, static_cast<mode_t>(step.number));
+int write_file(int directory, int flags, const Step& step) {
+  const int fd = ::openat(directory, step.target, flags | O_CLOEXEC | O_NOFOLLOW,
+                          static_cast<mode_t>(step.number));
   if (fd < 0) return errno;
   int error = 0;
   if (step.text_size > 0) {
@@ -140,7 +141,7 @@ class Interpreter {
  public:
   int apply(const Step& step) {
     switch (step.kind) {
-      case Step::Kind::WriteFile: return write_file(step.target, O_WRONLY, step);
+      case Step::Kind::WriteFile: return write_file(AT_FDCWD, O_WRONLY, step);
       case Step::Kind::SetHostname: return errno_if(::sethostname(step.text, step.text_size) != 0);
       case Step::Kind::MakePrivate:
         return errno_if(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0);
@@ -148,7 +149,7 @@ class Interpreter {
         return errno_if(::mount(step.source, step.target, step.source, step.flags, step.text) != 0);
       case Step::Kind::MakeDirectory:
         return errno_if(::mkdir(step.target, static_cast<mode_t>(step.number)) != 0);
-      case Step::Kind::MakeFile: return write_file(step.target, O_WRONLY | O_CREAT | O_EXCL, step);
+      case Step::Kind::MakeFile: return write_file(AT_FDCWD, O_WRONLY | O_CREAT | O_EXCL, step);
       case Step::Kind::RemoveFile: return errno_if(::unlink(step.target) != 0);
       case Step::Kind::MakeLink: return errno_if(::symlink(step.text, step.target) != 0);
       case Step::Kind::Bind: return bind(step);
@@ -160,8 +161,10 @@ class Interpreter {
       case Step::Kind::AttributesOfOne: return set_attributes(step, 0);
       case Step::Kind::ChangeDirectory: return errno_if(::chdir(step.target) != 0);
       case Step::Kind::PivotRoot: return pivot_root();
-      case Step::Kind::EnterUserNamespace:
-        return errno_if(::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0);
+      case Step::Kind::KeepProc: return keep_proc(step);
+      case Step::Kind::KeepProcClassic: return keep_proc_classic(step);
+      case Step::Kind::EnterUserNamespace: return errno_if(::unshare(CLONE_NEWUSER) != 0);
+      case Step::Kind::WriteProc: return write_file(proc_, O_WRONLY, step);
       case Step::Kind::Landlock: return begin_landlock(step);
       case Step::Kind::LandlockRule: return add_landlock_rule(ruleset_, step);
       case Step::Kind::LandlockEnforce:
@@ -181,6 +184,21 @@ class Interpreter {
   }
 
  private:
+  int keep_proc(const Step& step) {
+    // open_tree(OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
+    proc_ = static_cast<int>(::syscall(kSysOpenTree, AT_FDCWD, step.target, 1U | O_CLOEXEC));
+    return errno_if(proc_ < 0);
+  }
+
+  // Mounted where it will be covered, and taken off again: the descriptor keeps it.
+  int keep_proc_classic(const Step& step) {
+    if (::mount("proc", step.target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+      return errno;
+    proc_ = ::open(step.target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc_ < 0) return errno;
+    return errno_if(::umount2(step.target, MNT_DETACH) != 0);
+  }
+
   int begin_landlock(const Step& step) {
     const LandlockRuleset rules{
         .handled_access_fs = step.number, .handled_access_net = 0, .scoped = step.second};
@@ -191,6 +209,7 @@ class Interpreter {
   }
 
   int ruleset_ = -1;
+  int proc_ = -1;
 };
 
 [[noreturn]] void fail(int socket, std::uint32_t step, int error) {

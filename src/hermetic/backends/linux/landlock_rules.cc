@@ -39,11 +39,9 @@ class Rules {
       if (output) allow(entry.path, entry.type, writing);
       if (entry.kind == ViewEntry::Kind::Temp) allow(entry.path, entry.type, writing | reading());
     }
-    for (const std::string_view device : kDeviceFiles)
-      allow(device, FileType::File,
-            kLandlockReadFile | kLandlockWriteFile | kLandlockDeviceControl);
-    for (const std::string_view directory : {kSharedMemory, kPseudoTerminals})
-      allow(directory, FileType::Directory, writing | reading());
+    // The devices, terminals and shared memory of the sandbox's own, and nothing else, are in
+    // there.
+    allow(kDevices, FileType::Directory, writing | reading());
     rules_.push_back({.kind = LandlockRule::Kind::Enforce});
     return std::move(rules_);
   }

@@ -31,7 +31,7 @@ class Lowering {
   Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {}
 
   LoweredScript make() {
-    identity_maps("/proc/self", facts_.user, facts_.group, Groups::Deny);
+    first_user_namespace();
     add({.kind = StepKind::SetHostname,
          .text = keep(plan_.hostname),
          .text_size = size(plan_.hostname)});
@@ -51,8 +51,6 @@ class Lowering {
   }
 
  private:
-  enum class Groups { Deny, AlreadyDenied };
-
   const char* keep(std::string text) { return script_.keep(std::move(text)); }
   static std::uint32_t size(const std::string& text) {
     return static_cast<std::uint32_t>(text.size());
@@ -64,22 +62,29 @@ class Lowering {
     return keep(path == "/" ? "." : std::string(path.substr(1)));
   }
 
-  void write_file(std::string path, std::string text) {
+  void write(StepKind kind, std::string path, std::string text) {
     const std::uint32_t length = size(text);
-    add({.kind = StepKind::WriteFile,
+    add({.kind = kind,
          .target = keep(std::move(path)),
          .text = keep(std::move(text)),
          .text_size = length});
   }
+  void write_proc(std::string path, std::string text) {
+    write(StepKind::WriteProc, std::move(path), std::move(text));
+  }
 
-  void identity_maps(const std::string& process, unsigned outer_user, unsigned outer_group,
-                     Groups groups) {
-    const unsigned inner = plan_.identity == Identity::Root ? 0 : kInsideBuilder;
-    write_file(process + "/uid_map", fmt::format("{} {} 1\n", inner, outer_user));
+  [[nodiscard]] unsigned inner_number() const {
+    return plan_.identity == Identity::Root ? 0 : kInsideBuilder;
+  }
+
+  void first_user_namespace() {
+    write(StepKind::WriteFile, "/proc/self/uid_map",
+          fmt::format("{} {} 1\n", inner_number(), facts_.user));
     // Without a privileged helper a group can only be mapped once setgroups() is off,
     // user_namespaces(7).
-    if (groups == Groups::Deny) write_file(process + "/setgroups", "deny");
-    write_file(process + "/gid_map", fmt::format("{} {} 1\n", inner, outer_group));
+    write(StepKind::WriteFile, "/proc/self/setgroups", "deny");
+    write(StepKind::WriteFile, "/proc/self/gid_map",
+          fmt::format("{} {} 1\n", inner_number(), facts_.group));
   }
 
   void mount(const char* type, const char* target, unsigned long flags, std::string options) {
@@ -189,7 +194,7 @@ class Lowering {
         break;
       case EntryKind::Hidden: put_hidden(entry); break;
       case EntryKind::Devices: make_devices(entry); break;
-      case EntryKind::Processes: make_point(entry); break;
+      case EntryKind::Processes: make_processes(entry); break;
       case EntryKind::Output:
       case EntryKind::OutputInPlace:
       case EntryKind::Temp: put_writable(entry); break;
@@ -237,6 +242,17 @@ class Lowering {
       add({.kind = StepKind::MakeLink, .target = name, .text = target});
   }
 
+  // Read only for the command, like the rest: sysctl files ask for the owner and not for a
+  // capability, so that root outside could write them from inside. The maps of the second user
+  // namespace still have to be written.
+  void make_processes(const Entry& entry) {
+    make_point(entry);
+    const char* target = inside(entry.path);
+    if (facts_.classic_mounts) add({.kind = StepKind::KeepProcClassic, .target = target});
+    mount("proc", target, MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+    if (!facts_.classic_mounts) add({.kind = StepKind::KeepProc, .target = target});
+  }
+
   // One call makes the whole finished tree read only, sub-mounts of the inputs included.
   void seal() {
     constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
@@ -247,6 +263,7 @@ class Lowering {
     for (const Entry& entry : plan_.view) {
       if (is_in_writable_part(entry)) continue;
       if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
+      if (entry.kind == EntryKind::Processes) attributes("", entry.path, kSealed | kMountNoExecute);
       const bool covered =
           !entry.make_point && (entry.kind == EntryKind::Listing || entry.kind == EntryKind::File);
       if (covered || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
@@ -255,7 +272,6 @@ class Lowering {
   }
 
   void writable_part() {
-    mount("proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
     const auto null =
         std::find_if(facts_.devices.begin(), facts_.devices.end(),
                      [](const HostObject& device) { return device.path == "/dev/null"; });
@@ -274,8 +290,8 @@ class Lowering {
     }
   }
 
-  // A read-only mount does not keep anyone from writing to the device; it keeps root outside from changing the
-  // mode of the host's node from inside.
+  // A read-only mount does not keep anyone from writing to the device; it keeps root outside from
+  // changing the mode of the host's node from inside.
   void bind_device(const HostObject& device, const std::string& path) {
     bind(device, inside(path));
     attributes(device.path, path, kMountReadOnly | kMountNoSetuid | kMountNoExecute);
@@ -304,21 +320,15 @@ class Lowering {
                kMountNoSetuid | kMountNoDevices);
   }
 
-  // Behind a second user namespace every mount and every flag of it is locked: not even a process
-  // that gained all capabilities there could undo one.
+  // The mounts belong to the first user namespace. A process in the second has no power over them,
+  // whatever capabilities it holds or gains there, and in a mount namespace of its own every one of
+  // them is locked.
   void second_user_namespace() {
     add({.kind = StepKind::EnterUserNamespace});
-    const unsigned inner = plan_.identity == Identity::Root ? 0 : kInsideBuilder;
-    identity_maps("/proc/self", inner, inner, Groups::AlreadyDenied);
-    if (!plan_.allow_nested_namespaces) write_file("/proc/sys/user/max_user_namespaces", "0\n");
-    // Until here /proc was needed for writing. Without this, root outside could write /proc/sys
-    // from inside: sysctl files ask for the owner, not for a capability.
-    if (facts_.classic_mounts)
-      add({.kind = StepKind::Remount,
-           .target = "/proc",
-           .flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC});
-    else
-      add({.kind = StepKind::AttributesOfOne, .target = "/proc", .number = kMountReadOnly});
+    const unsigned inner = inner_number();
+    write_proc("self/uid_map", fmt::format("{0} {0} 1\n", inner));
+    write_proc("self/gid_map", fmt::format("{0} {0} 1\n", inner));
+    if (!plan_.allow_nested_namespaces) write_proc("sys/user/max_user_namespaces", "0\n");
   }
 
   void landlock(const LandlockRule& rule) {

@@ -31,7 +31,10 @@ struct Step {
     AttributesOfOne,  // the same for the mount at target alone
     ChangeDirectory,  // target
     PivotRoot,        // the working directory becomes /, the old root is gone
-    EnterUserNamespace,  // a new user namespace and a mount namespace that it owns
+    KeepProc,  // a writable copy of the /proc at target, for WriteProc; it has no name anywhere
+    KeepProcClassic,     // the same by mount(2)
+    EnterUserNamespace,  // a second one, which has no power over the mounts
+    WriteProc,           // text -> the file target, relative to the kept /proc
     Landlock,  // number is the handled rights, second the scope; the following LandlockRules belong
                // to it
     LandlockRule,  // target and everything below it: number is the allowed rights

@@ -34,6 +34,10 @@ std::string describe(const Step& step) {
       return fmt::format("adding attributes {:#x} to {}", step.number, target);
     case Kind::ChangeDirectory: return fmt::format("entering {}", target);
     case Kind::PivotRoot: return "changing the root";
+    case Kind::KeepProc: return fmt::format("keeping a writable copy of {}", target);
+    case Kind::KeepProcClassic:
+      return fmt::format("keeping a writable copy of {} by mount(2)", target);
+    case Kind::WriteProc: return fmt::format("writing '{}' to {} of the kept /proc", text, target);
     case Kind::EnterUserNamespace: return "entering the second user namespace";
     case Kind::Landlock:
       return fmt::format("making a Landlock ruleset for {:#x}, scope {:#x}", step.number,

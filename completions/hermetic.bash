@@ -1,0 +1,60 @@
+# Completion of hermetic for bash. Written by tools/help_pages.
+_hermetic() {
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} i
+  COMPREPLY=()
+  for ((i = 2; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} == -- ]]; then
+      mapfile -t COMPREPLY < <(compgen -cf -- "$word")
+      return
+    fi
+  done
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W 'check plan help version --help --version' -- "$word")
+    return
+  fi
+  case $previous in
+    --why | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$word")
+      return
+      ;;
+    --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
+      :
+      return
+      ;;
+    --network)
+      mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word")
+      return
+      ;;
+    --identity)
+      mapfile -t COMPREPLY < <(compgen -W 'builder root' -- "$word")
+      return
+      ;;
+    --on-violation)
+      mapfile -t COMPREPLY < <(compgen -W 'report fail kill' -- "$word")
+      return
+      ;;
+    --backend)
+      mapfile -t COMPREPLY < <(compgen -W 'linux model' -- "$word")
+      return
+      ;;
+    --color)
+      mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
+      return
+      ;;
+  esac
+  case ${COMP_WORDS[1]}:$word in
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check plan help version' -- "$word") ;;
+    check:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
+      ;;
+    plan:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --color --help' -- "$word")
+      ;;
+    *)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$word")
+      ;;
+  esac
+}
+complete -F _hermetic hermetic

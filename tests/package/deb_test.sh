@@ -1,0 +1,26 @@
+#!/bin/bash
+# The .deb files of the release build: made, complete, with the dependencies they need and no others.
+set -euo pipefail
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cpack --config "$HERMETIC_SOURCE_DIR/build/release/CPackConfig.cmake" -B "$scratch" >"$scratch/log" 2>&1 || {
+  cat "$scratch/log" >&2
+  exit 1
+}
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+for package in hermetic libhermetic-dev; do
+  file=$(find "$scratch" -maxdepth 1 -name "${package}_*.deb")
+  [[ -f $file ]] || fail "no $package was made"
+  dpkg-deb -x "$file" "$scratch/root"
+  depends=$(dpkg-deb -f "$file" Depends)
+  case $package in
+    hermetic) [[ -z $depends ]] || fail "a static program depends on $depends" ;;
+    *) [[ $depends == *libssl-dev* && $depends == *libyaml-dev* ]] || fail "$package depends on $depends" ;;
+  esac
+done
+[[ -x $scratch/root/usr/bin/hermetic ]] || fail 'the program is missing'
+file "$scratch/root/usr/bin/hermetic" | grep -q 'statically linked' || fail 'the program is not static'
+[[ -n $(find "$scratch/root/usr" -name libhermetic.a) ]] || fail 'the library is missing'
