@@ -17,6 +17,7 @@ target_link_options(hermetic_init PRIVATE
 
 # Compiled by libseccomp now, so that a run does not have to.
 add_executable(make_filters "${PROJECT_SOURCE_DIR}/tools/make_filters.cc")
+target_include_directories(make_filters PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(make_filters PRIVATE hermetic_options PkgConfig::seccomp)
 target_compile_options(make_filters PRIVATE -fno-sanitize=all)
 target_link_options(make_filters PRIVATE -fno-sanitize=all)

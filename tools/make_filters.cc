@@ -18,12 +18,14 @@
 #include <cstdlib>
 #include <vector>
 
+#include "hermetic/backends/linux/init_protocol.h"
+
 namespace {
 
 struct Variant {
-  const char* name;
   bool nested;   // user namespaces, and the mounts made in them, are allowed
   bool no_fork;  // threads are, processes are not
+  bool no_exec;  // nothing but the program at kProgramDescriptor
 };
 
 // What a new kernel adds after this is not there inside: mseal(2), 6.10. It covers
@@ -142,6 +144,14 @@ std::vector<sock_filter> compile(const Variant& variant) {
     filter.deny("vfork", EPERM);
     filter.deny_if("clone", EPERM, {low_bits(0, CLONE_THREAD, 0)});
   }
+  if (variant.no_exec) {
+    filter.deny("execve", EPERM);
+    filter.deny_if("execveat", EPERM,
+                   {{.arg = 0,
+                     .op = SCMP_CMP_NE,
+                     .datum_a = hermetic::linux_backend::kProgramDescriptor,
+                     .datum_b = 0}});
+  }
   return filter.compile();
 }
 
@@ -149,14 +159,17 @@ std::vector<sock_filter> compile(const Variant& variant) {
 
 int main() {
   std::puts("// Made by tools/make_filters.cc; do not edit.");
-  for (const Variant& variant :
-       {Variant{"kUsual", false, false}, Variant{"kNested", true, false},
-        Variant{"kNoFork", false, true}, Variant{"kNestedNoFork", true, true}}) {
-    std::printf("constexpr sock_filter %s[] = {\n", variant.name);
+  for (unsigned number = 0; number < 8; ++number) {
+    const Variant variant{
+        .nested = (number & 1) != 0, .no_fork = (number & 2) != 0, .no_exec = (number & 4) != 0};
+    std::printf("constexpr sock_filter kFilter%u[] = {\n", number);
     for (const sock_filter& instruction : compile(variant))
       std::printf("    {0x%04x, %u, %u, 0x%08x},\n", instruction.code, instruction.jt,
                   instruction.jf, instruction.k);
     std::puts("};");
   }
+  std::puts("constexpr std::span<const sock_filter> kFilters[] = {");
+  for (unsigned number = 0; number < 8; ++number) std::printf("    kFilter%u,\n", number);
+  std::puts("};");
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -27,6 +27,7 @@ using linux_backend::InitReport;
 using linux_backend::InitSignal;
 using linux_backend::InitStep;
 using linux_backend::kInitSocket;
+using linux_backend::kProgramDescriptor;
 
 constexpr int kSignalCount = 31;  // real-time signals start as they are; nobody ignores them
 constexpr unsigned long kSignalSetBytes = 8;
@@ -86,9 +87,11 @@ bool has_slash(const char* text) {
   return false;
 }
 
-// Returns the errno that says most: a program that exists but cannot be executed is no missing one.
-long execute(char** argv, char** envp) {
-  if (has_slash(argv[0])) return call(__NR_execve, address(argv[0]), address(argv), address(envp));
+// Calls `attempt` with the paths that argv[0] can mean, until one does not say "not there". Returns
+// the errno that says most: a program that exists but cannot be executed is no missing one.
+template <class Attempt>
+long search(char** argv, char** envp, Attempt attempt) {
+  if (has_slash(argv[0])) return attempt(argv[0]);
   long result = -ENOENT;
   char candidate[4096];
   for (const char* directory = search_path(envp);;) {
@@ -100,14 +103,35 @@ long execute(char** argv, char** envp) {
       for (std::size_t i = 0; i < size; ++i) candidate[i] = directory[i];
       candidate[size] = '/';
       for (std::size_t i = 0; i <= length; ++i) candidate[size + 1 + i] = argv[0][i];
-      const long error = call(__NR_execve, address(candidate), address(argv), address(envp));
-      if (error != -ENOENT && error != -ENOTDIR && (result == -ENOENT || error != -EACCES))
-        result = error;
-      if (error != -ENOENT && error != -ENOTDIR && error != -EACCES) return result;
+      const long answer = attempt(candidate);
+      if (answer != -ENOENT && answer != -ENOTDIR && answer != -EACCES) return answer;
+      if (answer == -EACCES) result = answer;
     }
     if (directory[size] == '\0') return result;
     directory += size + 1;
   }
+}
+
+long execute(char** argv, char** envp) {
+  return search(argv, envp, [&](const char* path) {
+    return call(__NR_execve, address(path), address(argv), address(envp));
+  });
+}
+
+// Opens the program at kProgramDescriptor and makes that number unattainable afterwards.
+long hold_program(char** argv, char** envp) {
+  constexpr long kPathOnly = 010000000 | 02000000;  // O_PATH | O_CLOEXEC
+  const long program = search(argv, envp, [&](const char* path) {
+    const long readable = call(__NR_faccessat, -100 /* AT_FDCWD */, address(path), 1 /* X_OK */);
+    return readable < 0 ? readable : call(__NR_openat, -100, address(path), kPathOnly);
+  });
+  if (program < 0) return program;
+  const rlimit64 before = {kProgramDescriptor + 1, kProgramDescriptor + 1};
+  const rlimit64 after = {kProgramDescriptor, kProgramDescriptor};
+  long result = call(__NR_prlimit64, 0, RLIMIT_NOFILE, address(&before));
+  if (result >= 0) result = call(__NR_dup3, program, kProgramDescriptor, 02000000 /* O_CLOEXEC */);
+  if (result >= 0) result = call(__NR_prlimit64, 0, RLIMIT_NOFILE, address(&after));
+  return result;
 }
 
 // Shared with the child, which runs in our memory until it executes the command.
@@ -131,13 +155,21 @@ struct StartFailure {
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
   call(__NR_close, kInitSocket);
   reset_signals();
+  if (config.only_this_program != 0) {
+    const long held = hold_program(argv, envp);
+    failure.executing = held == -ENOENT || held == -EACCES || held == -ENOTDIR;
+    check(InitStep::LimitPrograms, held);
+  }
   const sock_fprog filter = {
       .len = static_cast<unsigned short>(config.filter_count),
       .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config)};
   if (config.filter_count > 0)
     check(InitStep::LoadFilter, call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter)));
   failure.executing = true;
-  failure.error = execute(argv, envp);
+  failure.error = config.only_this_program != 0
+                      ? call(__NR_execveat, kProgramDescriptor, address(""), address(argv),
+                             address(envp), 0x1000)
+                      : execute(argv, envp);
   leave(125);
 }
 

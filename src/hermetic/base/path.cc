@@ -9,19 +9,25 @@ namespace {
 
 constexpr std::size_t kLongestPath = 4095;  // PATH_MAX counts the closing NUL
 
+// What a message shows of a path that is refused, and that may be of any length.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  return text.size() <= kMost ? printable(text) : printable(text.substr(0, kMost)) + "...";
+}
+
 }  // namespace
 
 Result<std::string> normal_path(std::string_view text) {
   if (text.empty()) return invalid("empty path", "name an absolute path such as /usr");
   if (text.find('\0') != std::string_view::npos)
-    return invalid(fmt::format("path '{}' contains a NUL byte", printable(text)));
+    return invalid(fmt::format("path '{}' contains a NUL byte", shown(text)));
   if (!is_utf8(text))
-    return invalid(fmt::format("path '{}' is not valid UTF-8", printable(text)),
+    return invalid(fmt::format("path '{}' is not valid UTF-8", shown(text)),
                    "declare a parent directory whose name is");
   if (text.front() != '/')
-    return invalid(fmt::format("relative path '{}'", printable(text)),
+    return invalid(fmt::format("relative path '{}'", shown(text)),
                    fmt::format("write an absolute path, or $here/{} for one beside the spec file",
-                               printable(text)));
+                               shown(text)));
   std::string normal;
   normal.reserve(text.size());
   for (std::size_t begin = 0; begin < text.size();) {
@@ -30,11 +36,10 @@ Result<std::string> normal_path(std::string_view text) {
     begin = end + 1;
     if (component.empty() || component == ".") continue;
     if (component == "..")
-      return invalid(fmt::format("path '{}' contains '..'", printable(text)),
+      return invalid(fmt::format("path '{}' contains '..'", shown(text)),
                      "name the place itself: what '..' means depends on symbolic links");
     if (component.size() > 255)
-      return invalid(fmt::format("path '{}...' has a component of more than 255 bytes",
-                                 printable(text.substr(0, 40))));
+      return invalid(fmt::format("path '{}' has a component of more than 255 bytes", shown(text)));
     normal += '/';
     normal += component;
   }

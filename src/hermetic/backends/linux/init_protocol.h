@@ -14,12 +14,18 @@ inline constexpr int kInitSocket = 3;  // the descriptor that init finds it unde
 // directory with its closing NUL. The command's words and environment are init's own argv and envp.
 struct InitConfig {
   std::uint32_t filter_count = 0;
-  std::uint32_t directory_size = 0;  // with the NUL
-  std::uint8_t own_terminal = 0;     // standard input is a terminal of the sandbox's own
-  std::uint8_t stay_when_alone = 0;  // go on when hermetic is gone
-  std::uint8_t padding[6] = {};
+  std::uint32_t directory_size = 0;    // with the NUL
+  std::uint8_t own_terminal = 0;       // standard input is a terminal of the sandbox's own
+  std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
+  std::uint8_t only_this_program = 0;  // allow_exec: false
+  std::uint8_t padding[5] = {};
 };
 static_assert(sizeof(InitConfig) == 16);
+
+// With only_this_program the filter lets through one execveat(), of this descriptor. Init opens the
+// program there, lowers the limit of open files to it, and the descriptor closes as the program
+// starts: from then on no process inside can have a descriptor of that number again.
+inline constexpr int kProgramDescriptor = 1023;
 
 inline constexpr std::uint32_t kMostFilterInstructions = 2048;
 inline constexpr std::uint32_t kLargestConfig =
@@ -56,6 +62,7 @@ enum class InitStep : std::uint32_t {
   NewSession,
   TakeTerminal,
   ChangeDirectory,
+  LimitPrograms,
   LoadFilter,
 };
 

@@ -29,7 +29,7 @@ class Rules {
     rules_.push_back({.kind = LandlockRule::Kind::Begin, .rights = handled_, .scope = scope});
     const std::uint64_t writing =
         handled_ & ~(kReading | kLandlockMakeCharacterDevice | kLandlockMakeBlockDevice);
-    if (plan_.strict_outputs || !plan_.process.allow_exec)
+    if (plan_.strict_outputs)
       readable_one_by_one();
     else
       allow("/", FileType::Directory, kReading);
@@ -37,20 +37,16 @@ class Rules {
       const bool output =
           entry.kind == ViewEntry::Kind::Output || entry.kind == ViewEntry::Kind::OutputInPlace;
       if (output) allow(entry.path, entry.type, writing);
-      if (entry.kind == ViewEntry::Kind::Temp) allow(entry.path, entry.type, writing | reading());
+      if (entry.kind == ViewEntry::Kind::Temp) allow(entry.path, entry.type, writing | kReading);
     }
     // The devices, terminals and shared memory of the sandbox's own, and nothing else, are in
     // there.
-    allow(kDevices, FileType::Directory, writing | reading());
+    allow(kDevices, FileType::Directory, writing | kReading);
     rules_.push_back({.kind = LandlockRule::Kind::Enforce});
     return std::move(rules_);
   }
 
  private:
-  [[nodiscard]] std::uint64_t reading() const {
-    return plan_.process.allow_exec ? kReading : kReading & ~kLandlockExecute;
-  }
-
   void allow(std::string_view path, FileType type, std::uint64_t rights) {
     rights &= handled_;
     if (type == FileType::File) rights &= kForFiles;
@@ -66,7 +62,7 @@ class Rules {
       const bool output = entry.kind == Kind::Output || entry.kind == Kind::OutputInPlace;
       const bool shown = entry.kind == Kind::Input || entry.kind == Kind::File ||
                          entry.kind == Kind::Processes || entry.kind == Kind::Devices;
-      if (shown || (output && !plan_.strict_outputs)) allow(entry.path, entry.type, reading());
+      if (shown || (output && !plan_.strict_outputs)) allow(entry.path, entry.type, kReading);
     }
   }
 

@@ -47,13 +47,13 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::NoNestedNamespaces, "seccomp and user.max_user_namespaces=0");
   enforced(Clause::WallTimeLimit, "the supervisor's timer");
   enforced(Clause::NoFork, "seccomp");
+  enforced(Clause::NoExec, "seccomp and a descriptor that cannot be had twice");
   if (landlock_abi_ > 0) {
     const std::string landlock = "Landlock ABI " + std::to_string(landlock_abi_);
     enforced(Clause::SecondLine, landlock);
     enforced(Clause::OutputsWriteOnly, landlock);
-    enforced(Clause::NoExec, landlock);
   } else {
-    for (const Clause clause : {Clause::SecondLine, Clause::OutputsWriteOnly, Clause::NoExec})
+    for (const Clause clause : {Clause::SecondLine, Clause::OutputsWriteOnly})
       absent(clause, "this kernel has no Landlock", "use Linux 5.13 or newer with lsm=landlock");
   }
   if (::geteuid() == 0)

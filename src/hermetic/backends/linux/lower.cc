@@ -385,7 +385,8 @@ class Lowering {
         .filter_count = static_cast<std::uint32_t>(filter.size()),
         .directory_size = size(plan_.directory) + 1,
         .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
-        .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1)};
+        .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1),
+        .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1)};
     script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
     script_.init_message.append(reinterpret_cast<const char*>(filter.data()), filter.size_bytes());
     script_.init_message.append(plan_.directory.c_str(), plan_.directory.size() + 1);

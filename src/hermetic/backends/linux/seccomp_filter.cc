@@ -8,11 +8,10 @@ namespace {
 }  // namespace
 
 std::span<const sock_filter> seccomp_filter(const Plan& plan) {
-  const bool nested = plan.allow_nested_namespaces;
-  if (!plan.process.allow_fork && nested) return kNestedNoFork;
-  if (!plan.process.allow_fork) return kNoFork;
-  if (nested) return kNested;
-  return kUsual;
+  const unsigned nested = plan.allow_nested_namespaces ? 1 : 0;
+  const unsigned no_fork = plan.process.allow_fork ? 0 : 2;
+  const unsigned no_exec = plan.process.allow_exec ? 0 : 4;
+  return kFilters[nested | no_fork | no_exec];
 }
 
 }  // namespace hermetic::linux_backend

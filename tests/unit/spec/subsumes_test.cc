@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hermetic/spec/spec.h"
+#include "tests/unit/spec/property.h"
+#include "tests/unit/spec/random_spec.h"
+
+namespace hermetic {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+SpecBuilder usual() {
+  SpecBuilder builder({"true"});
+  builder.input("/usr")
+      .output("/w/out")
+      .caller_environment({{"CC", "gcc"}})
+      .lookup(look_up_by_name);
+  return builder;
+}
+
+// What `b` may and `a` may not; "" if `a` subsumes `b`.
+std::string missing(const SpecBuilder& a, const SpecBuilder& b) {
+  const Subsumption result = subsumes(a.build().value(), b.build().value());
+  EXPECT_EQ(result.holds, result.witness.empty());
+  return result.witness;
+}
+
+NetworkPolicy hosts(const std::vector<std::string>& rules) {
+  return NetworkPolicy::allow_hosts(rules).value();
+}
+
+template <class T>
+SpecBuilder with(T Draft::*field, T value) {
+  Draft draft;
+  draft.*field = std::move(value);
+  return usual().overlay(draft);
+}
+
+TEST(Subsumes, ASpecSubsumesItself) { EXPECT_EQ(missing(usual(), usual()), ""); }
+
+TEST(Subsumes, NamesAPathThatOnlyTheOtherMayUse) {
+  EXPECT_EQ(missing(usual(), usual().input("/opt")), "read /opt");
+  EXPECT_EQ(missing(usual(), usual().temp("/t")), "read /t");
+  EXPECT_EQ(missing(usual().input("/t"), usual().temp("/t")), "write /t");
+  EXPECT_EQ(missing(usual().input("/opt"), usual()), "");
+}
+
+TEST(Subsumes, NamesWhatOnlyTheOtherMayReach) {
+  const NetworkPolicy none;
+  const NetworkPolicy loopback{.mode = NetworkPolicy::Mode::Loopback};
+  const NetworkPolicy host{.mode = NetworkPolicy::Mode::Host};
+  EXPECT_EQ(missing(usual().network(none), usual().network(loopback)), "reach localhost");
+  EXPECT_EQ(missing(usual().network(loopback), usual().network(none)), "");
+  EXPECT_EQ(missing(usual().network(loopback), usual().network(host)), "reach any host");
+  EXPECT_EQ(missing(usual().network(host), usual().network(loopback)), "");
+  EXPECT_EQ(missing(usual().network(hosts({"*.org"})), usual().network(hosts({"a.org:443"}))), "");
+  EXPECT_EQ(missing(usual().network(hosts({"a.org:443"})), usual().network(hosts({"a.org"}))),
+            "reach a.org");
+  EXPECT_EQ(missing(usual().network(loopback), usual().network(hosts({"127.0.0.1:80"}))), "");
+  EXPECT_NE(missing(usual().network(hosts({"127.0.0.1:1"})), usual().network(loopback)), "")
+      << "one port of loopback is not all of it";
+}
+
+TEST(Subsumes, NamesAVariableThatOnlyTheOtherKnows) {
+  EXPECT_EQ(missing(usual(), usual().env("MODE", "fast")), "know MODE");
+  EXPECT_EQ(missing(usual().env("MODE", "slow"), usual().env("MODE", "fast")),
+            "know MODE as 'fast'");
+  EXPECT_EQ(missing(usual(), usual().pass_env("CC")), "know the caller's CC");
+  EXPECT_EQ(missing(usual().pass_env("CC"), usual()), "");
+}
+
+TEST(Subsumes, NamesAResourceOfWhichTheOtherMayUseMore) {
+  const auto memory = [](std::uint64_t bytes) { return usual().limits({.memory_bytes = bytes}); };
+  EXPECT_EQ(missing(memory(1U << 20U), memory(2U << 20U)), "use 2M memory");
+  EXPECT_EQ(missing(memory(1U << 20U), usual()), "use unlimited memory");
+  EXPECT_EQ(missing(memory(2U << 20U), memory(1U << 20U)), "");
+  EXPECT_EQ(missing(usual(), memory(1)), "");
+  EXPECT_EQ(missing(usual().limits({.wall_time = 5s}), usual().limits({.wall_time = 6s})),
+            "use 6s wall time");
+}
+
+TEST(Subsumes, NamesAnActThatOnlyTheOtherMayDo) {
+  EXPECT_EQ(missing(usual().process({.allow_fork = false}), usual()), "start processes");
+  EXPECT_EQ(missing(usual().process({.allow_exec = false}), usual()), "run other programs");
+  EXPECT_EQ(missing(usual(), usual().process({.kill_on_parent_exit = false})),
+            "outlive its caller");
+  EXPECT_EQ(missing(usual(), with(&Draft::allow_nested_namespaces, std::optional(true))),
+            "make user namespaces");
+  EXPECT_EQ(missing(usual(), with(&Draft::allow_unsandboxed, std::optional(true))),
+            "run without a sandbox");
+  EXPECT_EQ(missing(usual(), usual().identity(Identity::Root)), "be root inside");
+  EXPECT_EQ(missing(usual(), usual().give_up("memory-limit")), "run without memory-limit");
+}
+
+TEST(SubsumesProperty, HoldsExactlyIfEveryAllowedPathIsAllowed) {
+  int held = 0;
+  int failed = 0;
+  check_property(15'000, [&] {
+    const auto draw_spec = [](const std::vector<Declaration>& declarations) {
+      SpecBuilder builder = builder_of(declarations);
+      Draft draft;
+      draft.strict_outputs = *number_below(3) == 2;
+      return builder.overlay(draft).build();
+    };
+    const std::vector<Declaration> declarations = declarations_from(draw_numbers(4));
+    // The other has some of the same declarations, and at times one of its own.
+    std::vector<Declaration> others;
+    const std::uint32_t mask = *number_below(16);
+    for (std::size_t i = 0; i < declarations.size(); ++i)
+      if ((mask >> i & 1U) == 0) others.push_back(declarations[i]);
+    for (const Declaration& extra : declarations_from(draw_numbers(1))) others.push_back(extra);
+    const Result<Spec> a = draw_spec(declarations);
+    const Result<Spec> b = draw_spec(others);
+    RC_PRE(a.has_value() && b.has_value());
+
+    bool expected = true;
+    for (const std::string& path : asked_paths())
+      for (const Operation operation : {Operation::Read, Operation::Write, Operation::Execute})
+        expected =
+            expected && (!b->decide(path, operation).allowed || a->decide(path, operation).allowed);
+    const Subsumption result = subsumes(*a, *b);
+    RC_LOG() << result.witness << "\n" << a->canonical() << "\n" << b->canonical() << "\n";
+    RC_ASSERT(result.holds == expected);
+    ++(result.holds ? held : failed);
+    if (result.holds) return;
+    const std::string path = result.witness.substr(result.witness.rfind(' ') + 1);
+    const bool write = result.witness.starts_with("write");
+    RC_ASSERT((write ? b->can_write(path) : b->can_read(path)));
+    // A file that hermetic writes is not the host's.
+    if (!result.witness.starts_with("read the host's"))
+      RC_ASSERT_FALSE((write ? a->can_write(path) : a->can_read(path)));
+  });
+  EXPECT_GT(held, (held + failed) / 10);
+  EXPECT_GT(failed, (held + failed) / 10);
+}
+
+}  // namespace
+}  // namespace hermetic

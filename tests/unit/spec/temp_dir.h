@@ -1,0 +1,55 @@
+// TempDir: a real folder for one test, removed afterwards.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace hermetic {
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = std::filesystem::temp_directory_path() / "hermetic-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    path_ = std::filesystem::canonical(pattern);
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  // The absolute, real path of a name in the folder.
+  [[nodiscard]] std::string operator/(std::string_view name) const { return path_ / name; }
+  [[nodiscard]] std::string path() const { return path_; }
+
+  std::string directory(std::string_view name) const {
+    std::filesystem::create_directories(path_ / name);
+    return path_ / name;
+  }
+  std::string file(std::string_view name, std::string_view content = "") const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name) << content;
+    return path_ / name;
+  }
+  std::string link(std::string_view name, const std::string& target) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::filesystem::create_symlink(target, path_ / name);
+    return path_ / name;
+  }
+  std::string hard_link(std::string_view name, std::string_view existing) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::filesystem::create_hard_link(path_ / existing, path_ / name);
+    return path_ / name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace hermetic
