@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{check_description, check_main},
+    Command{doctor_description, doctor_main},
     Command{plan_description, plan_main},
     Command{run_description, run_main},
 };

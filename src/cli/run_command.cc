@@ -12,11 +12,10 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
-#include "cli/outcome_json.h"
 #include "cli/spec_options.h"
 #include "hermetic/base/text.h"
-#include "hermetic/engine/execute.h"
 #include "hermetic/plan/print.h"
+#include "hermetic/record/outcome_json.h"
 #include "hermetic/spec/quantity.h"
 
 namespace hermetic::cli {
@@ -79,16 +78,16 @@ int run_spec(const Arguments& arguments, const Spec& spec) {
     return (*run)->wait();
   }();
   if (!outcome) return report(outcome.error());
-  const Finished finished{std::move(*plan), std::move(*outcome)};
-  if (const std::string remark = remark_on(finished.outcome, spec);
+  if (const std::string remark = remark_on(*outcome, spec);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});
+  const int exit_code = exit_code_of(*outcome, spec.on_violation);
   if (!json_file.empty()) {
     const Result<void> written =
-        write_file_whole(json_file, outcome_as_json(finished, spec.on_violation));
+        write_file_whole(json_file, outcome_as_json(*plan, *outcome, exit_code));
     if (!written) return report(written.error());
   }
-  return exit_code_of(finished.outcome, spec.on_violation);
+  return exit_code;
 }
 
 }  // namespace

@@ -3,49 +3,66 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace hermetic {
 namespace {
 
-// The length of the well-formed UTF-8 sequence that starts `text`, or 0. Overlong forms, surrogates
-// and values above U+10FFFF are not well formed (RFC 3629).
+// The form of a well-formed UTF-8 sequence by its first byte (RFC 3629, section 4): the ranges of
+// the second byte leave out overlong forms, surrogates and what is above U+10FFFF.
+struct Form {
+  std::uint8_t first;
+  std::uint8_t last;
+  std::size_t length;
+  std::uint8_t second_first;
+  std::uint8_t second_last;
+};
+constexpr std::array<Form, 8> kForms = {{{0xC2, 0xDF, 2, 0x80, 0xBF},
+                                         {0xE0, 0xE0, 3, 0xA0, 0xBF},
+                                         {0xE1, 0xEC, 3, 0x80, 0xBF},
+                                         {0xED, 0xED, 3, 0x80, 0x9F},
+                                         {0xEE, 0xEF, 3, 0x80, 0xBF},
+                                         {0xF0, 0xF0, 4, 0x90, 0xBF},
+                                         {0xF1, 0xF3, 4, 0x80, 0xBF},
+                                         {0xF4, 0xF4, 4, 0x80, 0x8F}}};
+
+// The length of the well-formed sequence that starts `text`, or 0.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80; };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-    if (lead == 0xED && byte(1) > 0x9F) return 0;
-    return 3;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-    return 4;
+  if (byte(0) < 0x80) return 1;
+  for (const Form& form : kForms) {
+    if (byte(0) < form.first || byte(0) > form.last) continue;
+    if (text.size() < form.length || byte(1) < form.second_first || byte(1) > form.second_last)
+      return 0;
+    for (std::size_t i = 2; i < form.length; ++i)
+      if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+    return form.length;
   }
   return 0;
 }
 
+// Insertions, deletions, substitutions and swaps of neighbours, each one step.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitution = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitution});
+  std::iota(last.begin(), last.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
+    std::swap(before_last, last);
+    std::swap(last, row);
   }
-  return row.back();
+  return last.back();
 }
 
 }  // namespace

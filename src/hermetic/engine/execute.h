@@ -12,8 +12,7 @@ struct Finished {
   Plan plan;
   Outcome outcome;
 
-  // Every clause was enforced and nothing was tried that is not allowed. No backend can set this.
-  [[nodiscard]] bool hermetic() const { return plan.hermetic() && outcome.violations.empty(); }
+  [[nodiscard]] bool hermetic() const { return was_hermetic(plan, outcome); }
 };
 
 // Fails with Unsupported before anything runs if the backend lacks a clause that the spec needs;

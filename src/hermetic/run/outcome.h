@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/declaration.h"
 
@@ -85,5 +86,11 @@ struct Outcome {
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
+
+// Every clause was enforced and nothing was tried that is not allowed. A conclusion: no backend can
+// set it.
+[[nodiscard]] inline bool was_hermetic(const Plan& plan, const Outcome& outcome) {
+  return plan.hermetic() && outcome.violations.empty();
+}
 
 }  // namespace hermetic

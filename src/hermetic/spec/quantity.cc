@@ -33,8 +33,11 @@ Error bad(std::string_view what, std::string_view text, std::string_view why,
 }
 
 // Reads the digits that start `text` and cuts them off. Fails on none, and on overflow.
-enum class Digits { Read, None, TooLarge };
+// A leading zero is octal to some and decimal to others; nobody needs it.
+enum class Digits { Read, None, TooLarge, LeadingZero };
 Digits take_digits(std::string_view& text, std::uint64_t& value) {
+  if (text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9')
+    return Digits::LeadingZero;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument) return Digits::None;
   if (error == std::errc::result_out_of_range) return Digits::TooLarge;
@@ -49,6 +52,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   std::uint64_t value = 0;
   switch (take_digits(rest, value)) {
     case Digits::None: return bad("size", text, "does not start with a number", kSizeHint);
+    case Digits::LeadingZero: return bad("size", text, "starts with a zero", kSizeHint);
     case Digits::TooLarge: return bad("size", text, "is larger than 4 EiB", kSizeHint);
     case Digits::Read: break;
   }
@@ -78,6 +82,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     std::uint64_t value = 0;
     switch (take_digits(rest, value)) {
       case Digits::None: return bad("duration", text, "is not a duration", kDurationHint);
+      case Digits::LeadingZero:
+        return bad("duration", text, "has a number that starts with a zero", kDurationHint);
       case Digits::TooLarge:
         return bad("duration", text, "is longer than ten years", kDurationHint);
       case Digits::Read: break;
@@ -107,11 +113,9 @@ Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t least, st
   std::string_view rest = text;
   std::uint64_t value = 0;
   const Digits digits = take_digits(rest, value);
+  if (digits == Digits::LeadingZero) return bad("number", text, "starts with a zero", range);
   if (digits == Digits::None || !rest.empty())
     return bad("number", text, "is not a whole number", range);
-  // A leading zero is octal to some and decimal to others; nobody needs it.
-  if (text.size() > 1 && text.front() == '0')
-    return bad("number", text, "starts with a zero", range);
   if (digits == Digits::TooLarge || value < least || value > most)
     return bad("number", text, "is out of range", range);
   return value;

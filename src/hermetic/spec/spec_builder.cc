@@ -68,7 +68,7 @@ Result<void> check_given_up(const Draft& draft) {
     return invalid(fmt::format("cannot give up '{}': there is no such clause", printable(name)),
                    near.empty() ? "hermetic doctor lists the clauses"
                                 : fmt::format("did you mean '{}'?", near),
-                   origin_of(draft, "give_up"));
+                   origin_of(draft, "give_up." + name));
   }
   return {};
 }

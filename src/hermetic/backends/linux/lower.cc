@@ -180,7 +180,7 @@ class Lowering {
       case EntryKind::Link:
         add({.kind = StepKind::MakeLink, .target = inside(entry.path), .text = keep(entry.text)});
         break;
-      case EntryKind::File: put_file(entry, entry.text, 0444); break;
+      case EntryKind::File: put_file(entry); break;
       case EntryKind::Input:
         if (entry.path == "/") break;  // it is the root already
         make_point(entry);
@@ -201,28 +201,38 @@ class Lowering {
     }
   }
 
-  // Where the host's file shows through, ours is bound over it; the name that it was made under
-  // goes.
-  void put_file(const Entry& entry, const std::string& text, std::uint64_t mode) {
-    constexpr const char* kMaking = ".hermetic";
-    const char* target = entry.make_point ? inside(entry.path) : kMaking;
+  void make_file(const char* target, const std::string& text, std::uint64_t mode) {
     add({.kind = StepKind::MakeFile,
          .target = target,
          .text = keep(text),
          .text_size = size(text),
          .number = mode});
-    if (entry.make_point) return;
-    bind({.path = kMaking}, inside(entry.path));
-    add({.kind = StepKind::RemoveFile, .target = kMaking});
   }
 
+  // Where a file of the host shows through, ours is bound over it, and the name that it was made
+  // under goes again.
+  void put_file(const Entry& entry) {
+    if (entry.make_point)
+      make_file(inside(entry.path), entry.text, 0444);
+    else
+      cover_with_file(entry.path, entry.text, 0444);
+  }
+
+  void cover_with_file(std::string_view path, const std::string& text, std::uint64_t mode) {
+    // The root is read only by the time the writable part is made.
+    const char* making = sealed_ ? "dev/shm/.hermetic" : ".hermetic";
+    make_file(making, text, mode);
+    bind({.path = making}, inside(path));
+    add({.kind = StepKind::RemoveFile, .target = making});
+  }
+
+  // Always a mount, so that it cannot be replaced where its parent can be written.
   void put_hidden(const Entry& entry) {
-    if (entry.type == FileType::File) {
-      put_file(entry, "", 0);
-      return;
-    }
     make_point(entry);
-    mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV, "mode=0000,size=4k");
+    if (entry.type == FileType::File)
+      cover_with_file(entry.path, "", 0);
+    else
+      mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV, "mode=0000,size=4k");
   }
 
   void make_devices(const Entry& entry) {
@@ -255,6 +265,7 @@ class Lowering {
 
   // One call makes the whole finished tree read only, sub-mounts of the inputs included.
   void seal() {
+    sealed_ = true;
     constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
     if (!facts_.classic_mounts) {
       add({.kind = StepKind::Attributes, .target = ".", .number = kSealed});
@@ -286,7 +297,8 @@ class Lowering {
       // What is put into a writable tree comes after seal(): it is sealed one by one.
       constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
       if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
-      if (entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+      const bool covers = entry.kind == EntryKind::Listing && !entry.make_point;
+      if (covers || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
     }
   }
 
@@ -300,11 +312,7 @@ class Lowering {
   void put_writable(const Entry& entry) {
     if (has_writable_above(entry)) make_point(entry);
     if (entry.kind == EntryKind::Temp && entry.type == FileType::File) {
-      put_file({.kind = EntryKind::File,
-                .path = entry.path,
-                .type = FileType::File,
-                .make_point = entry.make_point},
-               "", 0644);
+      cover_with_file(entry.path, "", 0644);
       return;
     }
     if (entry.kind == EntryKind::Temp) {
@@ -395,6 +403,7 @@ class Lowering {
   const Plan& plan_;
   const Facts& facts_;
   LoweredScript script_;
+  bool sealed_ = false;  // what is put there from now on is not covered by seal()
 };
 
 }  // namespace

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "hermetic/base/result.h"
-#include "hermetic/engine/execute.h"
+#include "hermetic/plan/plan.h"
+#include "hermetic/run/outcome.h"
 
-namespace hermetic::cli {
+namespace hermetic {
 
-[[nodiscard]] std::string outcome_as_json(const Finished& finished, OnViolation on_violation);
+// `exit_code` is what the program ends with for this outcome.
+[[nodiscard]] std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_code);
 
 // Writes a file under a temporary name and renames it, so that nobody ever reads half of it.
 [[nodiscard]] Result<void> write_file_whole(const std::string& path, std::string_view text);
 
-}  // namespace hermetic::cli
+}  // namespace hermetic

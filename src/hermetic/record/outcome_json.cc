@@ -1,4 +1,4 @@
-#include "cli/outcome_json.h"
+#include "hermetic/record/outcome_json.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.h"
 #include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
 
-namespace hermetic::cli {
+namespace hermetic {
 namespace {
 
 using nlohmann::json;
@@ -64,17 +64,16 @@ json clause_as_json(const PlannedClause& planned) {
 
 }  // namespace
 
-std::string outcome_as_json(const Finished& finished, OnViolation on_violation) {
-  const Outcome& outcome = finished.outcome;
+std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_code) {
   json document = {{"version", 1},
-                   {"hermetic", finished.hermetic()},
-                   {"backend", finished.plan.backend},
-                   {"spec_digest", "sha256:" + finished.plan.spec_digest},
-                   {"exit_code", exit_code_of(outcome, on_violation)},
+                   {"hermetic", was_hermetic(plan, outcome)},
+                   {"backend", plan.backend},
+                   {"spec_digest", "sha256:" + plan.spec_digest},
+                   {"exit_code", exit_code},
                    {"signal", nullptr}};
   std::visit(EndingAsJson{document}, outcome.ending);
   document["clauses"] = json::array();
-  for (const PlannedClause& planned : finished.plan.clauses)
+  for (const PlannedClause& planned : plan.clauses)
     document["clauses"].push_back(clause_as_json(planned));
   document["violations"] = json::array();
   for (const Violation& violation : outcome.violations)
@@ -112,4 +111,4 @@ Result<void> write_file_whole(const std::string& path, std::string_view text) {
   return failed(os_error);
 }
 
-}  // namespace hermetic::cli
+}  // namespace hermetic

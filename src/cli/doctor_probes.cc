@@ -1,0 +1,189 @@
+#include "cli/doctor_probes.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic::cli {
+namespace {
+
+constexpr int kLeakedDescriptor = 40;
+
+// One act: 0 or more if it succeeded, -1 with errno if it was refused.
+struct Act {
+  std::string_view clause;
+  std::string_view name;
+  long result;
+  int error;
+};
+
+class Probes {
+ public:
+  explicit Probes(std::string directory) : directory_(std::move(directory)) {}
+
+  std::string run() {
+    try_files();
+    try_kernel();
+    try_surroundings();
+    return text_;
+  }
+
+ private:
+  // Several acts may speak for one clause: it holds if all of them are refused.
+  void refused(std::string_view clause, std::initializer_list<Act> acts) {
+    bool held = true;
+    std::string detail;
+    for (const Act& act : acts) {
+      held = held && act.result < 0;
+      detail += fmt::format("{}{}: {}", detail.empty() ? "" : ", ", act.name,
+                            act.result < 0 ? ::strerrorname_np(act.error) : "succeeded");
+    }
+    say(clause, held, detail);
+  }
+  void say(std::string_view clause, bool held, std::string_view detail) {
+    text_ += fmt::format("{}\t{}\t{}\n", clause, held ? "held" : "broken", detail);
+  }
+  static Act act(std::string_view name, long result) { return {"", name, result, errno}; }
+
+  [[nodiscard]] std::string in(std::string_view name) const {
+    return directory_ + "/" + std::string(name);
+  }
+
+  void try_files() {
+    const std::string input = in("input");
+    refused("inputs-read-only", {act("write", ::open(input.c_str(), O_WRONLY | O_CLOEXEC)),
+                                 act("unlink", ::unlink(input.c_str())),
+                                 act("remount", ::mount(nullptr, directory_.c_str(), nullptr,
+                                                        MS_BIND | MS_REMOUNT, nullptr)),
+                                 act("unmount", ::umount2(directory_.c_str(), MNT_DETACH))});
+    refused("undeclared-hidden",
+            {act("/root", ::open("/root", O_PATH | O_CLOEXEC)),
+             act("/etc/shadow", ::access("/etc/shadow", F_OK)),
+             act("exception", ::open(in("hidden").c_str(), O_RDONLY | O_CLOEXEC))});
+    const std::string output = in("out/x");
+    refused("outputs-private",
+            {act("link across mounts", ::link(input.c_str(), output.c_str())),
+             act("rename across mounts", ::rename(input.c_str(), output.c_str())),
+             act("old content", ::access(in("out/old").c_str(), F_OK))});
+    refused("second-line", {act("device in /dev/shm", ::mknod("/dev/shm/x", S_IFCHR | 0600, 0))});
+  }
+
+  void try_kernel() {
+    refused("system-calls-filtered",
+            {act("keyctl", ::syscall(SYS_keyctl, 0, 0)), act("bpf", ::syscall(SYS_bpf, 0, 0, 0)),
+             act("io_uring", ::syscall(SYS_io_uring_setup, 0, 0)),
+             act("clone3", ::syscall(SYS_clone3, 0, 0))});
+    refused("no-nested-namespaces", {act("unshare", ::unshare(CLONE_NEWUSER))});
+    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(9);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    refused("no-network",
+            {act("connect", ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                                      sizeof address)),
+             act("vsock", ::socket(AF_VSOCK, SOCK_STREAM, 0)),
+             act("packet", ::socket(AF_PACKET, SOCK_RAW, 0))});
+    const std::string status = read_file("/proc/self/status");
+    const bool none = status.find("CapEff:\t0000000000000000") != std::string::npos &&
+                      status.find("CapPrm:\t0000000000000000") != std::string::npos &&
+                      status.find("NoNewPrivs:\t1") != std::string::npos;
+    say("no-new-privileges", none, "capabilities empty, no_new_privs set");
+  }
+
+  void try_surroundings() {
+    refused("no-inherited-descriptors",
+            {act("descriptor 40", ::fcntl(kLeakedDescriptor, F_GETFD))});
+    say("own-session", ::getsid(0) == ::getpid(), "leads its own session");
+    say("own-process-tree", processes() <= 3 && ::getpid() == 2,
+        fmt::format("{} processes, own pid {}", processes(), ::getpid()));
+    std::array<char, 128> name = {};
+    ::gethostname(name.data(), name.size() - 1);
+    say("fixed-hostname", std::string_view(name.data()) == "hermetic", name.data());
+    say("fixed-identity", ::getuid() == 1000 && ::getgid() == 1000,
+        fmt::format("uid {}, gid {}", ::getuid(), ::getgid()));
+    int variables = 0;
+    for (char** entry = environ; *entry != nullptr; ++entry) ++variables;
+    say("exact-environment", variables == 5, fmt::format("{} variables", variables));
+    const std::string segments = read_file("/proc/sysvipc/shm");
+    say("own-ipc", segments.find('\n') == segments.size() - 1 || segments.empty(),
+        "no shared memory of others");
+  }
+
+  static std::string read_file(const char* path) {
+    const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+    std::string text(16384, '\0');
+    const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return text;
+  }
+
+  static int processes() {
+    DIR* directory = ::opendir("/proc");
+    if (directory == nullptr) return 0;
+    int count = 0;
+    while (const dirent* entry = ::readdir(directory))
+      count += entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? 1 : 0;
+    ::closedir(directory);
+    return count;
+  }
+
+  std::string directory_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<void> prepare_probes(const std::string& directory) {
+  for (const char* name : {"input", "hidden"}) {
+    const UniqueFd file(
+        ::open((directory + "/" + name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!file.is_open()) return system_error("cannot prepare the trial", errno);
+  }
+  if (::mkdir((directory + "/out").c_str(), 0755) != 0)
+    return system_error("cannot prepare the trial", errno);
+  const UniqueFd old(
+      ::open((directory + "/out/old").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!old.is_open()) return system_error("cannot prepare the trial", errno);
+  // Without close-on-exec, as careless callers leave them.
+  if (::dup2(old.get(), kLeakedDescriptor) < 0)
+    return system_error("cannot prepare the trial", errno);
+  return {};
+}
+
+std::string run_probes(const std::string& directory) { return Probes(directory).run(); }
+
+std::map<std::string, ProbeResult> parse_probe_results(std::string_view text) {
+  std::map<std::string, ProbeResult> results;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t first = line.find('\t');
+    const std::size_t second = line.find('\t', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    results[std::string(line.substr(0, first))] = {
+        .held = line.substr(first + 1, second - first - 1) == "held",
+        .detail = std::string(line.substr(second + 1))};
+  }
+  return results;
+}
+
+}  // namespace hermetic::cli

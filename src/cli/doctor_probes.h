@@ -1,0 +1,28 @@
+// The acts that doctor tries inside a sandbox: each should fail, and says which clause it speaks
+// for.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "hermetic/base/result.h"
+
+namespace hermetic::cli {
+
+struct ProbeResult {
+  bool held = false;
+  std::string detail;  // "link across mounts: EXDEV"
+};
+
+// Makes the files that the acts are aimed at, and leaves a descriptor open that must not be passed
+// on.
+[[nodiscard]] Result<void> prepare_probes(const std::string& directory);
+
+// Inside: tries everything and returns one line per clause: name, "held" or "broken", detail.
+[[nodiscard]] std::string run_probes(const std::string& directory);
+
+// By the name of the clause.
+[[nodiscard]] std::map<std::string, ProbeResult> parse_probe_results(std::string_view text);
+
+}  // namespace hermetic::cli
