@@ -20,5 +20,7 @@ const Subcommand& plan_description();
 int plan_main(std::span<char* const> words);
 const Subcommand& run_description();
 int run_main(std::span<char* const> words);
+const Subcommand& shell_description();
+int shell_main(std::span<char* const> words);
 
 }  // namespace hermetic::cli

@@ -7,8 +7,6 @@
 #include <climits>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -17,6 +15,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
+#include "hermetic/record/examination.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -79,11 +78,7 @@ Result<std::map<std::string, ProbeResult>> try_inside(Backend& backend) {
   return parse_probe_results(finished.outcome.standard_output.text);
 }
 
-struct Row {
-  Clause clause;
-  Capability capability;
-  std::optional<ProbeResult> tried;
-};
+using Row = Examination::Row;
 
 std::string describe(const Row& row) {
   const Capability& capability = row.capability;
@@ -93,28 +88,12 @@ std::string describe(const Row& row) {
   return capability.reason + (capability.remedy.empty() ? "" : "; " + capability.remedy);
 }
 
-std::string as_json(const std::vector<Row>& rows,
-                    const std::vector<std::pair<std::string, std::string>>& facts) {
-  nlohmann::json document = {{"version", 1}, {"backend", "linux"}};
-  for (const auto& [name, value] : facts) document["facts"][name] = value;
-  for (const Row& row : rows) {
-    nlohmann::json entry = {{"clause", to_string(row.clause)},
-                            {"strength", to_string(row.capability.strength)},
-                            {"mechanism", row.capability.mechanism},
-                            {"reason", row.capability.reason},
-                            {"remedy", row.capability.remedy}};
-    if (row.tried) entry["tried"] = {{"held", row.tried->held}, {"detail", row.tried->detail}};
-    document["clauses"].push_back(std::move(entry));
-  }
-  return document.dump(2) + "\n";
-}
-
-std::string as_text(const std::vector<Row>& rows,
-                    const std::vector<std::pair<std::string, std::string>>& facts, Color color) {
+std::string as_text(const Examination& examination, Color color) {
   std::string text;
-  for (const auto& [name, value] : facts) text += fmt::format("{:<28} {}\n", name, value);
+  for (const auto& [name, value] : examination.facts)
+    text += fmt::format("{:<28} {}\n", name, value);
   text += '\n';
-  for (const Row& row : rows) {
+  for (const Row& row : examination.rows) {
     const bool broken = row.tried && !row.tried->held;
     const std::string_view word = broken ? "BROKEN" : to_string(row.capability.strength);
     const std::string_view code =
@@ -159,7 +138,7 @@ int doctor_main(std::span<char* const> words) {
   if (!backend) return report(backend.error());
   const Result<std::map<std::string, ProbeResult>> tried = try_inside(**backend);
   const Capabilities capabilities = (*backend)->probe();
-  std::vector<Row> rows;
+  Examination examination{.backend = capabilities.backend, .facts = facts_of_host(), .rows = {}};
   bool broken = false;
   for (const Clause clause : all_clauses()) {
     Row row{.clause = clause, .capability = {}, .tried = {}};
@@ -176,12 +155,11 @@ int doctor_main(std::span<char* const> words) {
                         .remedy = ""};
     }
     broken = broken || (row.tried && !row.tried->held);
-    rows.push_back(std::move(row));
+    examination.rows.push_back(std::move(row));
   }
-  const auto facts = facts_of_host();
   print(arguments->has("--json")
-            ? as_json(rows, facts)
-            : as_text(rows, facts, color_for(arguments->last("--color"), STDOUT_FILENO)));
+            ? examination_as_json(examination)
+            : as_text(examination, color_for(arguments->last("--color"), STDOUT_FILENO)));
   if (!tried) return report(tried.error());
   return broken ? kFailed : kSuccess;
 }

@@ -7,13 +7,9 @@
 #include <string_view>
 
 #include "hermetic/base/result.h"
+#include "hermetic/record/examination.h"
 
 namespace hermetic::cli {
-
-struct ProbeResult {
-  bool held = false;
-  std::string detail;  // "link across mounts: EXDEV"
-};
 
 // Makes the files that the acts are aimed at, and leaves a descriptor open that must not be passed
 // on.

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "hermetic/base/text.h"
@@ -25,54 +26,75 @@ struct Shared {
 
 using Visit = std::function<Result<void>(const std::string& path, const struct stat& status)>;
 
-// Calls `visit` for each file below the open directory; never leaves it, never follows a link.
-Result<void> walk_directory(UniqueFd directory, const std::string& path, const PathSet& set,
-                            const Visit& visit) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
-  if (!stream) return system_error(fmt::format("cannot list '{}'", printable(path)), errno);
-  const int fd = directory.release();  // the stream closes it
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(stream.get());
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    const std::string child = join(path, name);
-    if (!set.contains(child)) continue;
-    struct stat status = {};
-    if (::fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // gone meanwhile
-      return system_error(fmt::format("cannot inspect '{}'", printable(child)), errno);
-    }
-    if (S_ISDIR(status.st_mode)) {
-      UniqueFd next(::openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!next.is_open() && errno == EACCES) continue;  // the command cannot read it either
-      if (!next.is_open())
-        return system_error(fmt::format("cannot open '{}'", printable(child)), errno);
-      TRY(walk_directory(std::move(next), child, set, visit));
-    } else {
-      TRY(visit(child, status));
-    }
-  }
-  if (errno != 0) return system_error(fmt::format("cannot list '{}'", printable(path)), errno);
-  return {};
-}
+// Visits the files of one tree; never leaves it, never follows a link.
+class Walk {
+ public:
+  Walk(const Tree& tree, const Visit& visit)
+      : tree_(tree),
+        visit_(visit),
+        set_(PathSet::tree(tree.found.real_path, tree.real_exceptions)) {}
 
-Result<void> walk(const Tree& tree, const Visit& visit) {
-  if (!tree.found.exists() || !tree.found.descriptor) return {};
-  const PathSet set = PathSet::tree(tree.found.real_path, tree.real_exceptions);
-  const int fd = tree.found.descriptor->get();
-  if (tree.found.type == FileType::Directory) {
-    UniqueFd directory(::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!directory.is_open())
-      return system_error(fmt::format("cannot open '{}'", printable(tree.found.real_path)), errno);
-    return walk_directory(std::move(directory), tree.found.real_path, set, visit);
+  Result<void> run() {
+    const Found& found = tree_.found;
+    if (!found.exists() || !found.descriptor) return {};
+    const int fd = found.descriptor->get();
+    if (found.type == FileType::Directory) {
+      UniqueFd directory(::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!directory.is_open()) return cannot("open", found.real_path);
+      return visit_directory(std::move(directory), found.real_path);
+    }
+    struct stat status = {};
+    if (::fstatat(fd, "", &status, AT_EMPTY_PATH) != 0) return cannot("inspect", found.real_path);
+    return visit_(found.real_path, status);
   }
-  struct stat status = {};
-  if (::fstatat(fd, "", &status, AT_EMPTY_PATH) != 0)
-    return system_error(fmt::format("cannot inspect '{}'", printable(tree.found.real_path)), errno);
-  return visit(tree.found.real_path, status);
-}
+
+ private:
+  static Error cannot(std::string_view verb, const std::string& path) {
+    return system_error(fmt::format("cannot {} '{}'", verb, printable(path)), errno);
+  }
+
+  Result<void> visit_directory(UniqueFd directory, const std::string& path) {
+    struct stat status = {};
+    if (::fstat(directory.get(), &status) != 0) return cannot("inspect", path);
+    // A directory has one name; it comes back only through a bind mount, and then its files would
+    // be counted twice.
+    if (!seen_.insert({status.st_dev, status.st_ino}).second) return {};
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
+    if (!stream) return cannot("list", path);
+    const int fd = directory.release();  // the stream closes it
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(stream.get());
+      if (entry == nullptr) break;
+      const std::string_view name = entry->d_name;
+      const std::string child = join(path, name);
+      if (name != "." && name != ".." && set_.contains(child))
+        TRY(visit_entry(fd, entry->d_name, child));
+    }
+    if (errno != 0) return cannot("list", path);
+    return {};
+  }
+
+  Result<void> visit_entry(int directory, const char* name, const std::string& path) {
+    struct stat status = {};
+    if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) return {};  // gone meanwhile
+      return cannot("inspect", path);
+    }
+    if (!S_ISDIR(status.st_mode)) return visit_(path, status);
+    UniqueFd next(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (next.is_open()) return visit_directory(std::move(next), path);
+    if (errno == EACCES) return {};  // the command cannot read it either
+    return cannot("open", path);
+  }
+
+  const Tree& tree_;
+  const Visit& visit_;
+  PathSet set_;
+  std::set<FileId> seen_;
+};
+
+Result<void> walk(const Tree& tree, const Visit& visit) { return Walk(tree, visit).run(); }
 
 }  // namespace
 

@@ -137,8 +137,37 @@ int raise_loopback() {
   return error;
 }
 
+// The terminal is made inside, so that its name is known there; our side travels to the parent.
+int open_terminal(int socket) {
+  const int ours = ::open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (ours < 0) return errno;
+  int unlocked = 0;
+  if (::ioctl(ours, TIOCSPTLCK, &unlocked) != 0) return errno;
+  const int theirs = ::ioctl(ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (theirs < 0) return errno;
+  for (int place = 0; place < 3; ++place)
+    if (::dup3(theirs, place, 0) < 0) return errno;
+
+  InitReport report{.kind = InitReport::Kind::Terminal};
+  iovec data = {.iov_base = &report, .iov_len = sizeof report};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  *reinterpret_cast<int*>(CMSG_DATA(header)) = ours;
+  return errno_if(::sendmsg(socket, &message, MSG_NOSIGNAL) < 0);
+}
+
 class Interpreter {
  public:
+  explicit Interpreter(int socket) : socket_(socket) {}
+
   int apply(const Step& step) {
     switch (step.kind) {
       case Step::Kind::WriteFile: return write_file(AT_FDCWD, O_WRONLY, step);
@@ -174,6 +203,7 @@ class Interpreter {
       case Step::Kind::DropCapabilities: return drop_capabilities();
       case Step::Kind::SetUmask:
         return static_cast<void>(::umask(static_cast<mode_t>(step.number))), 0;
+      case Step::Kind::OpenTerminal: return open_terminal(socket_);
       case Step::Kind::RaiseLoopback: return raise_loopback();
       case Step::Kind::MoveDescriptor:
         return move_descriptor(static_cast<int>(step.number), static_cast<int>(step.second));
@@ -208,6 +238,7 @@ class Interpreter {
     return errno_if(ruleset_ < 0);
   }
 
+  int socket_;
   int ruleset_ = -1;
   int proc_ = -1;
 };
@@ -221,7 +252,7 @@ class Interpreter {
 }  // namespace
 
 void run_child(const Script& script) noexcept {
-  Interpreter interpreter;
+  Interpreter interpreter(script.report_socket);
   std::uint32_t index = 0;
   for (const Step& step : script.steps) {
     if (const int error = interpreter.apply(step); error != 0)

@@ -42,6 +42,7 @@ struct InitReport {
   enum class Kind : std::uint32_t {
     StepFailed,  // value is the index of the script's step; nothing has run
     NotStarted,  // os_error is why execve() failed
+    Terminal,    // comes with a descriptor: our side of the sandbox's terminal
     Started,
     Ended,  // wait_status and usage are final: every process inside is gone
   };

@@ -12,11 +12,15 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/launch.h"
+#include "hermetic/backends/linux/terminal_relay.h"
 #include "hermetic/outputs/inspect.h"
 #include "hermetic/outputs/publish.h"
 #include "hermetic/outputs/staging.h"
@@ -101,6 +105,7 @@ class LinuxRun final : public Run {
   Result<Outcome> wait() override {
     while (!finished_ && !gone_) TRY(poll_once());
     reap();
+    if (relay_) relay_->drain();
     for (Capture& capture : captures_)
       while (capture.pipe.is_open()) capture.drain(options_.capture_bytes.value_or(0));
     Outcome outcome;
@@ -141,12 +146,26 @@ class LinuxRun final : public Run {
   Result<InitReport> receive() {
     for (;;) {
       InitReport report;
-      const ssize_t size = ::recv(launched_.socket.get(), &report, sizeof report, 0);
+      iovec data = {.iov_base = &report, .iov_len = sizeof report};
+      alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+      msghdr message = {};
+      message.msg_iov = &data;
+      message.msg_iovlen = 1;
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      const ssize_t size = ::recvmsg(launched_.socket.get(), &message, MSG_CMSG_CLOEXEC);
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno != ECONNRESET) return system_error("cannot hear init", errno);
-      if (size == sizeof report) return report;
-      return system_error("init ended without a word", size <= 0 ? ECONNRESET : EPROTO,
-                          "something outside killed it");
+      if (size != static_cast<ssize_t>(sizeof report))
+        return system_error("init ended without a word", size <= 0 ? ECONNRESET : EPROTO,
+                            "something outside killed it");
+      if (report.kind != InitReport::Kind::Terminal) return report;
+      const cmsghdr* header = CMSG_FIRSTHDR(&message);
+      if (header == nullptr || header->cmsg_type != SCM_RIGHTS)
+        return system_error("the sandbox's terminal did not arrive", EPROTO);
+      int terminal = -1;
+      std::memcpy(&terminal, CMSG_DATA(header), sizeof terminal);
+      relay_.emplace(UniqueFd(terminal), options_.standard_input, options_.standard_output);
     }
   }
 
@@ -163,16 +182,19 @@ class LinuxRun final : public Run {
   }
 
   Result<void> poll_once() {
-    std::array<pollfd, 3> watched = {
-        pollfd{.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> watched = {{.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
+                                   {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
+                                   {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0}};
+    if (relay_) relay_->watch(watched);
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
+    if (ready < 0 && relay_) relay_->copy_size();  // perhaps SIGWINCH
     if (ready == 0) on_deadline();
-    for (std::size_t i = 0; i < captures_.size() && ready > 0; ++i)
+    if (ready <= 0) return {};
+    for (std::size_t i = 0; i < captures_.size(); ++i)
       if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));
-    if (ready > 0 && watched[0].revents != 0) on_report();
+    if (relay_) relay_->serve(std::span(watched).subspan(3));
+    if (watched[0].revents != 0) on_report();
     return {};
   }
 
@@ -228,6 +250,7 @@ class LinuxRun final : public Run {
   Staging staging_;
   Launched launched_;
   std::array<Capture, 2> captures_;
+  std::optional<TerminalRelay> relay_;
   Clock::time_point started_;
   std::optional<Clock::time_point> stopping_;
   std::optional<InitReport> finished_;
@@ -268,6 +291,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
   Channel channel = TRY(make_channel());
   facts.standard = standard.numbers;
   facts.socket = channel.theirs.get();
+  facts.own_terminal = options.interactive;
 
   const LoweredScript script = lower(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host

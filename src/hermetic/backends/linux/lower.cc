@@ -42,6 +42,7 @@ class Lowering {
     seal();
     writable_part();
     add({.kind = StepKind::PivotRoot});
+    if (facts_.own_terminal) add({.kind = StepKind::OpenTerminal});
     second_user_namespace();
     for (const LandlockRule& rule : landlock_rules(plan_, facts_.landlock_abi)) landlock(rule);
     process();
@@ -368,7 +369,7 @@ class Lowering {
   }
 
   void descriptors() {
-    for (std::size_t place = 0; place < facts_.standard.size(); ++place)
+    for (std::size_t place = 0; place < facts_.standard.size() && !facts_.own_terminal; ++place)
       move_descriptor(facts_.standard[place], place);
     move_descriptor(facts_.socket, kInitSocket);
     add({.kind = StepKind::CloseDescriptors, .number = kInitSocket + 1});

@@ -42,8 +42,9 @@ struct Step {
     SetLimit,          // resource `number`: limit
     DropCapabilities,  // all, for good
     SetUmask,          // number
-    RaiseLoopback,     // 127.0.0.1 and ::1 of the own network namespace
-    MoveDescriptor,    // number becomes second
+    OpenTerminal,    // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent
+    RaiseLoopback,   // 127.0.0.1 and ::1 of the own network namespace
+    MoveDescriptor,  // number becomes second
     CloseDescriptors,  // from number on
   };
 

@@ -49,6 +49,7 @@ std::string describe(const Step& step) {
       return fmt::format("limiting resource {} to {}", step.number, step.limit.rlim_cur);
     case Kind::DropCapabilities: return "dropping all capabilities";
     case Kind::SetUmask: return fmt::format("setting the umask {:o}", step.number);
+    case Kind::OpenTerminal: return "making a terminal";
     case Kind::RaiseLoopback: return "bringing up the loopback interface";
     case Kind::MoveDescriptor: return fmt::format("moving a descriptor to {}", step.second);
     case Kind::CloseDescriptors: return fmt::format("closing descriptors from {} on", step.number);

@@ -1,0 +1,103 @@
+// hermetic shell: an interactive shell in the sandbox, to look around in it.
+#include <fmt/format.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/backends.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/forward_signals.h"
+#include "cli/spec_options.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::cli {
+namespace {
+
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+// While it lives, keys go through to the sandbox's terminal as they are: Ctrl-C is for the program
+// inside.
+class RawTerminal {
+ public:
+  RawTerminal() {
+    if (::tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios raw = before_;
+    ::cfmakeraw(&raw);
+    changed_ = ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+  ~RawTerminal() {
+    if (changed_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+
+ private:
+  termios before_ = {};
+  bool changed_ = false;
+};
+
+// A handler that does nothing lets poll() return, and the relay then copies the size.
+void wake_on_resize() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGWINCH, &action, nullptr);
+}
+
+Result<Outcome> wait_for(Run& run, bool interactive) {
+  const ForwardSignals forwarding(run);
+  if (!interactive) return run.wait();
+  const RawTerminal raw;
+  return run.wait();
+}
+
+Result<int> run_shell(const Arguments& arguments) {
+  Draft draft = TRY(draft_from(arguments));
+  if (draft.command.empty() || arguments.command.empty()) {
+    draft.command = {"/bin/sh", "-i"};
+    if (::access("/bin/bash", X_OK) == 0) draft.command = {"/bin/bash", "--norc", "-i"};
+  }
+  draft.environment.pass.insert("TERM");
+  draft.environment.set.try_emplace("PS1", "hermetic:\\w$ ");
+  const Spec spec = TRY(SpecBuilder(std::move(draft)).build());
+  const std::unique_ptr<Backend> backend = TRY(backend_named(arguments.last("--backend")));
+  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  RunOptions options;
+  options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  options.digest_outputs = false;
+  wake_on_resize();
+  Silence events;
+  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
+  const Outcome outcome = TRY(wait_for(*run, options.interactive));
+  return exit_code_of(outcome, spec.on_violation);
+}
+
+}  // namespace
+
+const Subcommand& shell_description() {
+  static const Subcommand description = [] {
+    Subcommand shell{.name = "shell",
+                     .synopsis = "[TARGET] [OPTION]... [-- COMMAND...]",
+                     .summary = "Opens an interactive shell, or COMMAND, in the sandbox.",
+                     .options = spec_options()};
+    shell.options.push_back({"--backend", "NAME", "linux (the default here)"});
+    shell.options.push_back({"--help", "", "show this help"});
+    return shell;
+  }();
+  return description;
+}
+
+int shell_main(std::span<char* const> words) {
+  const Result<Arguments> arguments = parse_arguments(shell_description(), words);
+  if (!arguments) return report(arguments.error());
+  if (arguments->has("--help")) return print(help_for(shell_description())), kSuccess;
+  const Result<int> code = run_shell(*arguments);
+  return code ? *code : report(code.error());
+}
+
+}  // namespace hermetic::cli
