@@ -13,6 +13,7 @@ hermetic_layer(record DEPENDS run store USES nlohmann_json::nlohmann_json)
 # Right of the bar. lower() is pure and built everywhere; launchers are built on their own system.
 hermetic_layer(monitor DEPENDS run)
 hermetic_layer(outputs DEPENDS run)
+hermetic_layer(backends/none DEPENDS run)
 if(CMAKE_SYSTEM_NAME STREQUAL Linux)
   hermetic_layer(backends/linux DEPENDS run monitor outputs)
 endif()

@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <csignal>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/explanation.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
+#include "cli/status_line.h"
+#include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"
@@ -21,10 +26,43 @@
 namespace hermetic::cli {
 namespace {
 
-class Silence final : public EventSink {
+// With HERMETIC_DEBUG set, says what happens as it happens.
+class Narrator final : public EventSink {
  public:
-  void on_event(const Event& /*event*/) override {}
+  explicit Narrator(bool speaks) : speaks_(speaks) {}
+  void on_event(const Event& event) override {
+    if (!speaks_) return;
+    static constexpr std::array kNames = {"started", "stopping", "violation", "ended"};
+    const double milliseconds =
+        std::chrono::duration<double, std::milli>(event.since_start).count();
+    complain(
+        {.message = fmt::format("debug: {:9.3f} ms {} {}", milliseconds,
+                                kNames.at(static_cast<std::size_t>(event.kind)), event.detail)});
+  }
+
+ private:
+  bool speaks_;
 };
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+// Options that a later release fills in: refused by name, never ignored.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNotYet = {
+    {{"--events", "the audit trail"},
+     {"--evidence", "evidence"},
+     {"--usage", "the usage report"},
+     {"--samples", "the usage report"}}};
+
+Result<void> check_known(const Arguments& arguments) {
+  for (const auto& [option, feature] : kNotYet)
+    if (arguments.has(option))
+      return unsupported(fmt::format("{} is not there yet: {} is not built", option, feature),
+                         "leave the option out");
+  return {};
+}
 
 // What to say about a run that did not end by itself; nothing about one that did.
 std::string remark_on(const Outcome& outcome, const Spec& spec) {
@@ -60,33 +98,53 @@ std::string remark_on(const Outcome& outcome, const Spec& spec) {
   return std::visit(Remark{spec}, outcome.ending);
 }
 
-int run_spec(const Arguments& arguments, const Spec& spec) {
-  Result<std::unique_ptr<Backend>> backend = backend_named(arguments.last("--backend"));
-  if (!backend) return report(backend.error());
+// HERMETIC=off asks for a run without any sandbox: only a spec that permits it by itself gets one.
+Result<std::unique_ptr<Backend>> backend_for(const Arguments& arguments, Spec& spec) {
+  const char* choice = std::getenv("HERMETIC");
+  if (choice == nullptr || std::string_view(choice) != "off")
+    return backend_named(arguments.last("--backend"));
+  if (!spec.allow_unsandboxed)
+    return unsupported(
+        "HERMETIC=off asks for a run without a sandbox, and the spec does not permit it",
+        "unset HERMETIC, or put 'allow_unsandboxed: true' into the spec");
+  for (const Clause clause : all_clauses()) spec.give_up.insert(std::string(to_string(clause)));
+  complain({.message = "HERMETIC=off: running without a sandbox"});
+  return std::unique_ptr<Backend>(std::make_unique<NoneBackend>());
+}
+
+Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec) {
+  const ForwardSignals forwarding(run);
+  const StatusLine status(
+      arguments.has("--quiet") ? StatusLine::Show::Never : StatusLine::Show::OnTerminal,
+      printable(spec.command.front()));
+  return run.wait();
+}
+
+Result<int> run_spec(const Arguments& arguments, Spec spec) {
+  TRY(check_known(arguments));
+  const std::unique_ptr<Backend> backend = TRY(backend_for(arguments, spec));
+  const std::string json_file = arguments.last("--json");
   RunOptions options;
   options.keep_failed = arguments.last("--keep-failed");
-  const std::string json_file = arguments.last("--json");
   options.digest_outputs = !json_file.empty();
+  options.observe_files = arguments.has("--explain");
 
-  Result<Plan> plan = make_plan(spec, (*backend)->probe());
-  if (!plan) return report(plan.error());
-  Silence events;
-  Result<std::unique_ptr<Run>> run = (*backend)->start(*plan, options, events);
-  if (!run) return report(run.error());
-  Result<Outcome> outcome = [&] {
-    const ForwardSignals forwarding(**run);
-    return (*run)->wait();
-  }();
-  if (!outcome) return report(outcome.error());
-  if (const std::string remark = remark_on(*outcome, spec);
+  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  Narrator events(is_set("HERMETIC_DEBUG"));
+  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
+  const Outcome outcome = TRY(wait_for(*run, arguments, spec));
+
+  const int exit_code = exit_code_of(outcome, spec.on_violation);
+  if (const std::string remark = remark_on(outcome, spec);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});
-  const int exit_code = exit_code_of(*outcome, spec.on_violation);
-  if (!json_file.empty()) {
-    const Result<void> written =
-        write_file_whole(json_file, outcome_as_json(*plan, *outcome, exit_code));
-    if (!written) return report(written.error());
+  if (exit_code != kSuccess && options.observe_files) {
+    const std::string denied = explain_denied(spec, outcome);
+    complain({.message = denied.empty() ? "the command asked for no undeclared path that exists"
+                                        : denied});
   }
+  if (!json_file.empty())
+    TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code)));
   return exit_code;
 }
 
@@ -102,6 +160,12 @@ const Subcommand& run_description() {
     run.options.push_back(
         {"--json", "FILE", "write the outcome to FILE (docs/reference/outcome.schema.json)"});
     run.options.push_back({"--keep-failed", "DIR", "keep the outputs of a run that failed in DIR"});
+    run.options.push_back(
+        {"--explain", "", "if the command fails, say which undeclared paths it asked for"});
+    run.options.push_back({"--events", "FILE", "not there yet: refused"});
+    run.options.push_back({"--evidence", "DIR", "not there yet: refused"});
+    run.options.push_back({"--usage", "", "not there yet: refused"});
+    run.options.push_back({"--samples", "FILE", "not there yet: refused"});
     run.options.push_back({"--dry-run", "", "show the plan instead, as 'hermetic plan' does"});
     run.options.push_back({"--quiet", "", "say nothing about how the run ended"});
     run.options.push_back({"--help", "", "show this help"});
@@ -124,7 +188,8 @@ int run_main(std::span<char* const> words) {
     print(print_plan(*plan, color_for("auto", STDOUT_FILENO)));
     return kSuccess;
   }
-  return run_spec(*arguments, *spec);
+  const Result<int> exit_code = run_spec(*arguments, *spec);
+  return exit_code ? *exit_code : report(exit_code.error());
 }
 
 }  // namespace hermetic::cli

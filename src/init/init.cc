@@ -141,6 +141,52 @@ struct StartFailure {
   volatile bool executing = false;
 };
 
+std::size_t filters_end(const InitConfig& config) {
+  return sizeof config + std::size_t{8} * (config.filter_count + config.observer_count);
+}
+
+// What sendmsg(2) takes, without a C library to say so.
+struct Vector {
+  void* base;
+  std::size_t size;
+};
+struct Message {
+  void* name = nullptr;
+  std::uint32_t name_size = 0;
+  Vector* vectors = nullptr;
+  std::size_t vector_count = 0;
+  void* control = nullptr;
+  std::size_t control_size = 0;
+  std::uint32_t flags = 0;
+};
+struct PassedDescriptor {
+  std::size_t size = sizeof(std::size_t) + 3 * sizeof(std::int32_t);
+  std::int32_t level = 1;  // SOL_SOCKET
+  std::int32_t type = 1;   // SCM_RIGHTS
+  std::int32_t descriptor = -1;
+  std::int32_t padding = 0;
+};
+
+// Installs the filter that asks, and hands its listener to hermetic, which answers.
+long observe(const InitConfig& config) {
+  const sock_fprog filter = {
+      .len = static_cast<unsigned short>(config.observer_count),
+      .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config +
+                                               std::size_t{8} * config.filter_count)};
+  const long listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+                             SECCOMP_FILTER_FLAG_NEW_LISTENER, address(&filter));
+  if (listener < 0) return listener;
+  InitReport report{.kind = InitReport::Kind::Observer};
+  Vector data = {&report, sizeof report};
+  PassedDescriptor passed;
+  passed.descriptor = static_cast<std::int32_t>(listener);
+  const Message message{
+      .vectors = &data, .vector_count = 1, .control = &passed, .control_size = sizeof passed};
+  const long sent = call(__NR_sendmsg, kInitSocket, address(&message), 0x4000 /* MSG_NOSIGNAL */);
+  call(__NR_close, listener);
+  return sent;
+}
+
 [[noreturn]] void become_command(const InitConfig& config, char** argv, char** envp,
                                  StartFailure& failure) {
   const auto check = [&](InitStep step, long result) {
@@ -151,8 +197,9 @@ struct StartFailure {
   };
   check(InitStep::NewSession, call(__NR_setsid));
   if (config.own_terminal != 0) check(InitStep::TakeTerminal, call(__NR_ioctl, 0, TIOCSCTTY, 0));
-  const char* directory = config_bytes + sizeof config + std::size_t{8} * config.filter_count;
+  const char* directory = config_bytes + filters_end(config);
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
+  if (config.observer_count > 0) check(InitStep::Observe, observe(config));
   call(__NR_close, kInitSocket);
   reset_signals();
   if (config.only_this_program != 0) {
@@ -249,9 +296,8 @@ void forward(long command, const InitSignal& signal) {
   const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
   if (size < 0) fail(InitStep::ReadConfig, size);
   if (size < static_cast<long>(sizeof config) ||
-      config.filter_count > linux_backend::kMostFilterInstructions ||
-      static_cast<std::size_t>(size) !=
-          sizeof config + std::size_t{8} * config.filter_count + config.directory_size)
+      config.filter_count + config.observer_count > linux_backend::kMostFilterInstructions ||
+      static_cast<std::size_t>(size) != filters_end(config) + config.directory_size)
     fail(InitStep::ReadConfig, -EPROTO);
 
   StartFailure failure;

@@ -63,9 +63,9 @@ class ViewMaker {
 
  private:
   // The first word on a path stands: trees before what is derived from them.
-  void put(ViewEntry entry) {
-    std::string path = entry.path;
-    entries_.try_emplace(std::move(path), std::move(entry));
+  void put(ViewEntry&& entry) {
+    const std::string path = entry.path;
+    entries_.try_emplace(path, std::move(entry));
   }
 
   // The nearest entry strictly above; none if that is the sandbox's own root.

@@ -26,6 +26,8 @@ struct RunOptions {
   bool digest_outputs = true;
   // A directory, made if missing, that gets the outputs of a run that did not succeed.
   std::string keep_failed = {};
+  // Record every file name that the command asks for, in Outcome::asked. Slows it down.
+  bool observe_files = false;
   // The command gets a terminal of its own, connected to the caller's.
   bool interactive = false;
 };

@@ -11,6 +11,7 @@
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/declaration.h"
+#include "hermetic/spec/spec.h"
 
 namespace hermetic {
 
@@ -66,6 +67,15 @@ struct PublishedOutput {
   friend bool operator==(const PublishedOutput&, const PublishedOutput&) = default;
 };
 
+// A file name that the command asked for, if that was observed. By name only: links are not
+// followed.
+struct AskedPath {
+  std::string path;
+  Operation operation = Operation::Read;
+
+  friend bool operator==(const AskedPath&, const AskedPath&) = default;
+};
+
 struct Captured {
   std::string text;
   bool truncated = false;  // more was written than the cap allowed to keep
@@ -78,7 +88,8 @@ struct Outcome {
   std::vector<Violation> violations;
   Usage usage;
   std::vector<PublishedOutput> outputs;
-  Captured standard_output;  // if it was captured
+  std::vector<AskedPath> asked;  // if it was observed; sorted
+  Captured standard_output;      // if it was captured
   Captured standard_error;
 
   // The command itself said 0, within every limit.

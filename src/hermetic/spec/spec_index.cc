@@ -65,6 +65,21 @@ Result<std::vector<Child>> list_children(const Found& found) {
   return children;
 }
 
+// Where a writable tree does not exist yet and its parent is shown from the host, the place for it
+// is made in a private copy of that parent's listing: the host gets no mount points.
+Result<void> list_neighbours(Tree& tree, const PathSet& inputs) {
+  if (tree.declaration.kind == TreeKind::Input || tree.found.exists()) return {};
+  if (!inputs.contains(tree.found.existing_path)) return {};
+  Result<std::vector<Child>> children = list_children(tree.found);
+  if (!children) {
+    Error error = std::move(children).error();
+    error.origin = tree.declaration.origin;
+    return error;
+  }
+  tree.children = std::move(*children);
+  return {};
+}
+
 // The private /tmp: all of /tmp, less what the spec itself declares there. A spec that declares
 // /tmp gets what it declared.
 void add_private_tmp(std::vector<Tree>& trees) {
@@ -175,20 +190,7 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
       index.rules.set(exception, rule_at(exception));
   }
 
-  // Where a writable tree does not exist yet and its parent is shown from the host, the place for
-  // it is made in a private copy of that parent's listing: the host gets no mount points.
-  for (Tree& tree : index.trees) {
-    if (tree.declaration.kind == TreeKind::Input || tree.found.exists()) continue;
-    if (index.inputs.contains(tree.found.existing_path)) {
-      Result<std::vector<Child>> children = list_children(tree.found);
-      if (!children) {
-        Error error = std::move(children).error();
-        error.origin = tree.declaration.origin;
-        return error;
-      }
-      tree.children = std::move(*children);
-    }
-  }
+  for (Tree& tree : index.trees) TRY(list_neighbours(tree, index.inputs));
   return {};
 }
 

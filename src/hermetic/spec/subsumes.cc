@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "hermetic/spec/builtin_view.h"
@@ -70,9 +71,9 @@ std::string missing_host(const NetworkPolicy& a, const NetworkPolicy& b) {
 
 std::string missing_variable(const Spec& a, const Spec& b) {
   for (const std::string& name : b.environment.pass)
-    if (a.environment.pass.count(name) == 0) return fmt::format("know the caller's {}", name);
+    if (!a.environment.pass.contains(name)) return fmt::format("know the caller's {}", name);
   for (const auto& [name, value] : b.variables()) {
-    if (b.environment.pass.count(name) != 0) continue;
+    if (b.environment.pass.contains(name)) continue;
     const auto found = a.variables().find(name);
     if (found == a.variables().end()) return fmt::format("know {}", name);
     if (found->second != value) return fmt::format("know {} as '{}'", name, value);
@@ -89,7 +90,7 @@ std::string more(const std::optional<Quantity>& a, const std::optional<Quantity>
 
 std::string missing_resource(const Spec& a, const Spec& b) {
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
-  const std::string found[] = {
+  const std::array found = {
       more(a.limits.memory_bytes, b.limits.memory_bytes, "memory", format_size),
       more(a.limits.cpu_time, b.limits.cpu_time, "CPU time", format_duration),
       more(a.limits.wall_time, b.limits.wall_time, "wall time", format_duration),
@@ -113,7 +114,7 @@ std::string missing_act(const Spec& a, const Spec& b) {
   if (!a.allow_unsandboxed && b.allow_unsandboxed) return "run without a sandbox";
   if (a.identity == Identity::Builder && b.identity == Identity::Root) return "be root inside";
   for (const std::string& clause : b.give_up)
-    if (a.give_up.count(clause) == 0) return fmt::format("run without {}", clause);
+    if (!a.give_up.contains(clause)) return fmt::format("run without {}", clause);
   return "";
 }
 

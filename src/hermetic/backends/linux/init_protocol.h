@@ -10,15 +10,18 @@ namespace hermetic::linux_backend {
 
 inline constexpr int kInitSocket = 3;  // the descriptor that init finds it under
 
-// The first message to init: this header, then `filter_count` BPF instructions of 8 bytes, then the
-// directory with its closing NUL. The command's words and environment are init's own argv and envp.
+// The first message to init: this header, then `filter_count` BPF instructions of 8 bytes, then
+// `observer_count` more, then the directory with its closing NUL. The command's words and
+// environment are init's own argv and envp.
 struct InitConfig {
   std::uint32_t filter_count = 0;
+  std::uint32_t observer_count =
+      0;  // of a filter that only asks to be told; 0: nobody wants to know
   std::uint32_t directory_size = 0;    // with the NUL
   std::uint8_t own_terminal = 0;       // standard input is a terminal of the sandbox's own
   std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
   std::uint8_t only_this_program = 0;  // allow_exec: false
-  std::uint8_t padding[5] = {};
+  std::uint8_t padding = 0;
 };
 static_assert(sizeof(InitConfig) == 16);
 
@@ -43,6 +46,7 @@ struct InitReport {
     StepFailed,  // value is the index of the script's step; nothing has run
     NotStarted,  // os_error is why execve() failed
     Terminal,    // comes with a descriptor: our side of the sandbox's terminal
+    Observer,    // comes with a descriptor: the listener of the observing filter
     Started,
     Ended,  // wait_status and usage are final: every process inside is gone
   };
@@ -64,6 +68,7 @@ enum class InitStep : std::uint32_t {
   TakeTerminal,
   ChangeDirectory,
   LimitPrograms,
+  Observe,
   LoadFilter,
 };
 

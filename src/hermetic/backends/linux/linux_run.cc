@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/facts.h"
+#include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/terminal_relay.h"
@@ -84,21 +85,18 @@ class LinuxRun final : public Run {
     reap();
   }
 
-  // The first word from init or from the child that should have become it.
+  // Waits for the first word from init or from the child that should have become it.
   Result<void> hear_first(const LoweredScript& script) {
-    const Result<InitReport> report = receive();
-    if (!report) {
+    while (!running_ && !finished_ && !gone_) TRY(poll_once());
+    if (gone_) {
       reap();
-      return report.error();
+      return system_error("init ended without a word", ECONNRESET, "something outside killed it");
     }
-    if (report->kind == InitReport::Kind::StepFailed) {
+    if (finished_ && finished_->kind == InitReport::Kind::StepFailed) {
       reap();
-      return step_failed(script, *report);
+      return step_failed(script, *finished_);
     }
-    if (report->kind == InitReport::Kind::Started)
-      tell(Event::Kind::Started, "");
-    else
-      finished_ = *report;  // the command could not be executed, or is over already
+    if (running_) tell(Event::Kind::Started, "");
     return {};
   }
 
@@ -111,6 +109,7 @@ class LinuxRun final : public Run {
     Outcome outcome;
     outcome.ending = ending();
     outcome.usage = usage();
+    if (observer_) outcome.asked = observer_->asked();
     outcome.standard_output = std::move(captures_[0].kept);
     outcome.standard_error = std::move(captures_[1].kept);
     tell(Event::Kind::Ended, "");
@@ -142,30 +141,37 @@ class LinuxRun final : public Run {
         {.kind = kind, .since_start = Clock::now() - started_, .detail = std::move(detail)});
   }
 
-  // One whole report. Fails if init is gone without a word: it was killed.
-  Result<InitReport> receive() {
-    for (;;) {
-      InitReport report;
-      iovec data = {.iov_base = &report, .iov_len = sizeof report};
-      alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-      msghdr message = {};
-      message.msg_iov = &data;
-      message.msg_iovlen = 1;
-      message.msg_control = control.data();
-      message.msg_controllen = control.size();
-      const ssize_t size = ::recvmsg(launched_.socket.get(), &message, MSG_CMSG_CLOEXEC);
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0 && errno != ECONNRESET) return system_error("cannot hear init", errno);
-      if (size != static_cast<ssize_t>(sizeof report))
-        return system_error("init ended without a word", size <= 0 ? ECONNRESET : EPROTO,
-                            "something outside killed it");
-      if (report.kind != InitReport::Kind::Terminal) return report;
-      const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      if (header == nullptr || header->cmsg_type != SCM_RIGHTS)
-        return system_error("the sandbox's terminal did not arrive", EPROTO);
-      int terminal = -1;
-      std::memcpy(&terminal, CMSG_DATA(header), sizeof terminal);
-      relay_.emplace(UniqueFd(terminal), options_.standard_input, options_.standard_output);
+  void on_report() {
+    InitReport report;
+    iovec data = {.iov_base = &report, .iov_len = sizeof report};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t size = ::recvmsg(launched_.socket.get(), &message, MSG_CMSG_CLOEXEC);
+    if (size < 0 && errno == EINTR) return;
+    if (size != static_cast<ssize_t>(sizeof report)) {
+      gone_ = true;  // init was killed: it ends with a report otherwise
+      return;
+    }
+    UniqueFd passed;
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+      passed = UniqueFd(descriptor);
+    }
+    switch (report.kind) {
+      case InitReport::Kind::Terminal:
+        relay_.emplace(std::move(passed), options_.standard_input, options_.standard_output);
+        break;
+      case InitReport::Kind::Observer: observer_.emplace(std::move(passed)); break;
+      case InitReport::Kind::Started: running_ = true; break;
+      case InitReport::Kind::StepFailed:
+      case InitReport::Kind::NotStarted:
+      case InitReport::Kind::Ended: finished_ = report; break;
     }
   }
 
@@ -182,9 +188,11 @@ class LinuxRun final : public Run {
   }
 
   Result<void> poll_once() {
-    std::vector<pollfd> watched = {{.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
-                                   {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
-                                   {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> watched = {
+        {.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
+        {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
+        {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0},
+        {.fd = observer_ ? observer_->descriptor() : -1, .events = POLLIN, .revents = 0}};
     if (relay_) relay_->watch(watched);
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
@@ -193,17 +201,12 @@ class LinuxRun final : public Run {
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
       if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));
-    if (relay_) relay_->serve(std::span(watched).subspan(3));
+    if ((watched[3].revents & POLLIN) != 0) observer_->serve();
+    // Nobody is left who could ask.
+    if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) observer_->close();
+    if (relay_) relay_->serve(std::span(watched).subspan(4));
     if (watched[0].revents != 0) on_report();
     return {};
-  }
-
-  void on_report() {
-    const Result<InitReport> report = receive();
-    if (!report)
-      gone_ = true;
-    else if (report->kind != InitReport::Kind::Started)
-      finished_ = *report;
   }
 
   void on_deadline() {
@@ -251,9 +254,11 @@ class LinuxRun final : public Run {
   Launched launched_;
   std::array<Capture, 2> captures_;
   std::optional<TerminalRelay> relay_;
+  std::optional<FileObserver> observer_;
   Clock::time_point started_;
   std::optional<Clock::time_point> stopping_;
   std::optional<InitReport> finished_;
+  bool running_ = false;
   bool gone_ = false;
   bool reaped_ = false;
 };
@@ -292,6 +297,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
   facts.standard = standard.numbers;
   facts.socket = channel.theirs.get();
   facts.own_terminal = options.interactive;
+  facts.observe_files = options.observe_files;
 
   const LoweredScript script = lower(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
@@ -390,14 +391,19 @@ class Lowering {
     script_.envp.push_back(nullptr);
 
     const std::span<const sock_filter> filter = seccomp_filter(plan_);
+    std::vector<sock_filter> observer;
+    if (facts_.observe_files) observer = file_observer_filter();
     const InitConfig config{
         .filter_count = static_cast<std::uint32_t>(filter.size()),
+        .observer_count = static_cast<std::uint32_t>(observer.size()),
         .directory_size = size(plan_.directory) + 1,
         .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
         .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1),
         .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1)};
     script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
     script_.init_message.append(reinterpret_cast<const char*>(filter.data()), filter.size_bytes());
+    script_.init_message.append(reinterpret_cast<const char*>(observer.data()),
+                                8 * observer.size());
     script_.init_message.append(plan_.directory.c_str(), plan_.directory.size() + 1);
   }
 

@@ -38,6 +38,7 @@ struct Facts {
       objects;        // by the source's path: what the spec was checked against
   MountTable mounts;  // only read with classic_mounts
   bool own_terminal = false;
+  bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
   int socket = -1;                          // the descriptor that becomes init's socket
 };

@@ -65,6 +65,7 @@ std::string describe_init_step(InitStep step) {
     case InitStep::TakeTerminal: return "init: taking the terminal";
     case InitStep::ChangeDirectory: return "init: entering the directory of the command";
     case InitStep::LimitPrograms: return "init: keeping other programs from running";
+    case InitStep::Observe: return "init: asking to be told of file names";
     case InitStep::LoadFilter: return "init: loading the system-call filter";
   }
   return "init";

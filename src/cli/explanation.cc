@@ -1,0 +1,53 @@
+#include "cli/explanation.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/plan/print.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic::cli {
+namespace {
+
+constexpr std::size_t kMostLines = 20;
+
+bool exists(const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// A name that is nowhere is no loss to a reader; one that cannot be made is one to a writer.
+bool is_worth_telling(const Spec& spec, const AskedPath& asked) {
+  if (is_within(asked.path, kProcesses) || is_within(asked.path, kDevices)) return false;
+  if (spec.decide(asked.path, asked.operation).allowed) return false;
+  return asked.operation == Operation::Write || exists(asked.path);
+}
+
+std::string remedy_for(const AskedPath& asked) {
+  if (asked.operation != Operation::Write) return fmt::format("--input {}", printable(asked.path));
+  // A single file is rarely all that a writer needs.
+  return fmt::format("--output {0} (published) or --temp {0} (thrown away)",
+                     printable(parent_of(asked.path)));
+}
+
+}  // namespace
+
+std::string explain_denied(const Spec& spec, const Outcome& outcome) {
+  std::vector<AskedPath> denied;
+  for (const AskedPath& asked : outcome.asked)
+    if (is_worth_telling(spec, asked)) denied.push_back(asked);
+  if (denied.empty()) return "";
+  std::string text = "the command asked for paths that are not declared:\n";
+  for (std::size_t i = 0; i < denied.size() && i < kMostLines; ++i)
+    text += fmt::format("  {}\n    to allow it: {}\n",
+                        explain(spec, denied[i].path, denied[i].operation), remedy_for(denied[i]));
+  if (denied.size() > kMostLines)
+    text += fmt::format("  and {} more\n", denied.size() - kMostLines);
+  return text;
+}
+
+}  // namespace hermetic::cli

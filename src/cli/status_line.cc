@@ -1,0 +1,98 @@
+#include "cli/status_line.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace hermetic::cli {
+namespace {
+
+using std::chrono::seconds;
+
+struct Size {
+  int rows = 0;
+  int columns = 0;
+};
+
+Size size_of_terminal() {
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return {size.ws_row, size.ws_col};
+}
+
+void write_text(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+// ESC 7 and ESC 8 save and restore the cursor; ESC [ a ; b r lets only these rows scroll.
+void draw(const Size& size, const std::string& text) {
+  write_text(fmt::format(
+      "\n\x1b[A\x1b"
+      "7\x1b[1;{}r\x1b[{};1H\x1b[2K\x1b[2m{}\x1b[0m\x1b"
+      "8",
+      size.rows - 1, size.rows, text.substr(0, static_cast<std::size_t>(size.columns))));
+}
+
+void redraw(const Size& size, const std::string& text) {
+  write_text(
+      fmt::format("\x1b"
+                  "7\x1b[{};1H\x1b[2K\x1b[2m{}\x1b[0m\x1b"
+                  "8",
+                  size.rows, text.substr(0, static_cast<std::size_t>(size.columns))));
+}
+
+void erase(const Size& size) {
+  write_text(
+      fmt::format("\x1b"
+                  "7\x1b[r\x1b[{};1H\x1b[2K\x1b"
+                  "8",
+                  size.rows));
+}
+
+bool is_usable() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb" &&
+         size_of_terminal().rows > 2;
+}
+
+}  // namespace
+
+StatusLine::StatusLine(Show show, std::string what) : what_(std::move(what)) {
+  if (show == Show::OnTerminal && is_usable()) thread_ = std::thread([this] { run(); });
+}
+
+StatusLine::~StatusLine() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_one();
+  thread_.join();
+}
+
+void StatusLine::run() {
+  // Signals are for the thread that waits for the run.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::unique_lock lock(mutex_);
+  Size drawn;
+  for (int elapsed = 1;; ++elapsed) {
+    if (ended_.wait_for(lock, seconds(1), [this] { return over_; })) break;
+    const Size size = size_of_terminal();
+    const std::string text = fmt::format("hermetic: {}s  {}", elapsed, what_);
+    if (size.rows != drawn.rows || size.columns != drawn.columns)
+      draw(size, text);
+    else
+      redraw(size, text);
+    drawn = size;
+  }
+  if (drawn.rows > 0) erase(drawn);
+}
+
+}  // namespace hermetic::cli
