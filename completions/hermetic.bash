@@ -9,16 +9,20 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check plan help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check doctor plan run shell help version --help --version' -- "$word")
     return
   fi
   case $previous in
-    --why | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir)
+    --why | --json | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;
-    --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
+    --color)
+      mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
+      return
+      ;;
+    --inside | --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
       :
       return
       ;;
@@ -38,18 +42,23 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'linux model' -- "$word")
       return
       ;;
-    --color)
-      mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
-      return
-      ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check plan help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor plan run shell help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
+    doctor:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --help' -- "$word")
+      ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --color --help' -- "$word")
+      ;;
+    run:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --keep-failed --explain --events --evidence --usage --samples --dry-run --quiet --help' -- "$word")
+      ;;
+    shell:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --help' -- "$word")
       ;;
     *)
       compopt -o filenames 2>/dev/null
