@@ -20,3 +20,13 @@ foreach(source IN LISTS bench_sources)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endforeach()
+
+# Started by benchmarks/launch.py, which compares it with other programs.
+if(TARGET hermetic_backends_linux AND NOT HERMETIC_FUZZ)
+  add_executable(execute_loop "${PROJECT_SOURCE_DIR}/benchmarks/execute_loop.cc")
+  target_link_libraries(execute_loop PRIVATE hermetic_options hermetic::hermetic)
+  add_dependencies(benchmarks execute_loop)
+  if(NOT HERMETIC_TESTS)
+    set_target_properties(execute_loop PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endif()

@@ -156,7 +156,7 @@ TEST_F(DisjointObjects, ABindMountOfAnOutputInsideAnInputIsRefused) {
 TEST_F(DisjointObjects, AnExceptionDoesNotHideTheSameDirectoryUnderAnotherName) {
   const std::string input = root_.directory("w");
   const std::string output = root_.directory("w/out");
-  const std::string alias = root_.directory("w/alias");
+  const std::string alias = root_.directory("w/dir/alias");
   const auto build = [&](std::vector<std::string> exceptions) {
     return ask_in_mount_namespace([&]() -> std::string {
       if (!bind_mount(output, alias)) return "cannot mount";
@@ -167,6 +167,7 @@ TEST_F(DisjointObjects, AnExceptionDoesNotHideTheSameDirectoryUnderAnotherName) 
   SKIP_UNLESS_ANSWERED(seen);
   EXPECT_THAT(seen.text, HasSubstr("overlap through a bind mount"));
   EXPECT_EQ(build({output, alias}).text, "built") << "unless that name is excepted, too";
+  EXPECT_EQ(build({output, root_ / "w/dir"}).text, "built") << "or something above it";
 }
 
 TEST_F(DisjointObjects, ABindMountOfAPartAboveIsFound) {
@@ -191,6 +192,18 @@ TEST_F(DisjointObjects, AnOutputThatShowsAPartOfItselfTwiceIsNotInItsOwnWay) {
   });
   SKIP_UNLESS_ANSWERED(answer);
   EXPECT_EQ(answer.text, "built");
+}
+
+TEST_F(DisjointObjects, ADirectoryShownTwiceDoesNotExplainAHardLinkToAnInput) {
+  root_.file("in/f");
+  root_.hard_link("out/a/f", "in/f");
+  const std::string twice = root_.directory("out/b");
+  const Answer answer = ask_in_mount_namespace([&]() -> std::string {
+    if (!bind_mount(root_ / "out/a", twice)) return "cannot mount";
+    return outcome(builder().input(root_ / "in").output(root_ / "out", Publish::InPlace));
+  });
+  SKIP_UNLESS_ANSWERED(answer);
+  EXPECT_THAT(answer.text, HasSubstr("hard link"));
 }
 
 TEST_F(DisjointObjects, TheCheckedObjectIsHeldWhenTheNameIsSwapped) {
