@@ -61,7 +61,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from run' -l identity -x -a 'bui
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l on-violation -x -a 'report fail kill' -d 'report (default), fail or kill'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l give-up -x -d 'run even if this clause cannot be enforced'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l backend -x -a 'linux model' -d 'linux (the default here)'
-complete -c hermetic -n '__fish_seen_subcommand_from run' -l json -r -F -d 'write the outcome to FILE (docs/reference/outcome.schema.json)'
+complete -c hermetic -n '__fish_seen_subcommand_from run' -l json -r -F -d 'write the outcome to FILE (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l keep-failed -r -F -d 'keep the outputs of a run that failed in DIR'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l explain -d 'if the command fails, say which undeclared paths it asked for'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l events -r -F -d 'not there yet: refused'

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "hermetic/backends/linux/init_protocol.h"
@@ -93,14 +94,10 @@ scmp_arg_cmp low_bits(unsigned argument, scmp_datum_t mask, scmp_datum_t value) 
 
 void deny_kernel_surface(Filter& filter) {
   for (const char* call :
-       {"add_key",         "request_key",       "keyctl",          "bpf",
-        "perf_event_open", "io_uring_setup",    "io_uring_enter",  "io_uring_register",
-        "userfaultfd",     "kexec_load",        "kexec_file_load", "init_module",
-        "finit_module",    "delete_module",     "create_module",   "query_module",
-        "get_kernel_syms", "open_by_handle_at", "lookup_dcookie",  "fanotify_init",
-        "nfsservctl",      "_sysctl",           "sysfs",           "uselib",
-        "ustat",           "vserver",           "afs_syscall",     "getpmsg",
-        "putpmsg",         "security",          "tuxcall",         "clone3"})
+       {"add_key", "request_key", "keyctl", "bpf", "perf_event_open", "io_uring_setup",
+        "io_uring_enter", "io_uring_register", "userfaultfd", "kexec_load", "kexec_file_load",
+        "init_module", "finit_module", "delete_module", "open_by_handle_at", "fanotify_init",
+        "uselib", "clone3"})
     // clone3() hides its flags in memory where no filter sees them; every libc goes on with
     // clone().
     filter.deny(call, ENOSYS);
@@ -123,9 +120,14 @@ void deny_namespaces_and_mounts(Filter& filter) {
 void deny_socket_families(Filter& filter) {
   filter.deny_if("socket", EAFNOSUPPORT,
                  {{.arg = 0, .op = SCMP_CMP_GT, .datum_a = AF_NETLINK, .datum_b = 0}});
-  for (unsigned family = 0; family < unsigned{AF_NETLINK}; ++family)
-    if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
-      filter.deny_if("socket", EAFNOSUPPORT, {low_bits(0, 0xFFFFFFFF, family)});
+  // 3, 4 to 7, 8 and 9, 11, and 12 to 15, by their high bits: five comparisons instead of twelve.
+  constexpr scmp_datum_t kAll = 0xFFFFFFFF;
+  for (const auto& [mask, family] : {std::pair<scmp_datum_t, scmp_datum_t>{kAll, 3},
+                                     {kAll - 3, 4},
+                                     {kAll - 1, 8},
+                                     {kAll, 11},
+                                     {kAll - 3, 12}})
+    filter.deny_if("socket", EAFNOSUPPORT, {low_bits(0, mask, family)});
   filter.deny_if("socket", EPROTONOSUPPORT,
                  {low_bits(0, 0xFFFFFFFF, AF_NETLINK),
                   {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});

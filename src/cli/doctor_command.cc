@@ -84,7 +84,8 @@ std::string describe(const Row& row) {
   const Capability& capability = row.capability;
   if (row.tried && !row.tried->held) return "TRIED AND BROKEN: " + row.tried->detail;
   if (capability.strength == Strength::Enforced)
-    return capability.mechanism + (row.tried ? " (tried: " + row.tried->detail + ")" : "");
+    return capability.mechanism +
+           (row.tried ? " (tried: " + row.tried->detail + ")" : " (not tried)");
   return capability.reason + (capability.remedy.empty() ? "" : "; " + capability.remedy);
 }
 

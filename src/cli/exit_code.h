@@ -8,8 +8,7 @@ namespace hermetic::cli {
 
 enum ExitCode : int {
   kSuccess = 0,
-  kCheckFailed = 1,  // check --why and the like: the answer is no
-  kBadUsage = 2,     // bad usage or a bad spec file
+  kBadUsage = 2,  // bad usage or a bad spec file
   kOverLimit = 122,
   kViolation = 123,  // and the command itself said 0
   kTimedOut = 124,

@@ -47,6 +47,7 @@ std::string explain_denied(const Spec& spec, const Outcome& outcome) {
                         explain(spec, denied[i].path, denied[i].operation), remedy_for(denied[i]));
   if (denied.size() > kMostLines)
     text += fmt::format("  and {} more\n", denied.size() - kMostLines);
+  text.pop_back();  // the printer ends the line
   return text;
 }
 

@@ -143,7 +143,9 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
     complain({.message = denied.empty() ? "the command asked for no undeclared path that exists"
                                         : denied});
   }
-  if (!json_file.empty())
+  if (json_file == "-")
+    print(outcome_as_json(plan, outcome, exit_code));
+  else if (!json_file.empty())
     TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code)));
   return exit_code;
 }
@@ -157,8 +159,7 @@ const Subcommand& run_description() {
                    .summary = "Runs a command that sees nothing but what is declared.",
                    .options = spec_options()};
     run.options.push_back({"--backend", "NAME", "linux (the default here)"});
-    run.options.push_back(
-        {"--json", "FILE", "write the outcome to FILE (docs/reference/outcome.schema.json)"});
+    run.options.push_back({"--json", "FILE", "write the outcome to FILE (- is standard output)"});
     run.options.push_back({"--keep-failed", "DIR", "keep the outputs of a run that failed in DIR"});
     run.options.push_back(
         {"--explain", "", "if the command fails, say which undeclared paths it asked for"});

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "hermetic/base/path.h"
@@ -21,6 +22,9 @@
 namespace hermetic::cli {
 namespace {
 
+// The variables that stand in for options; HERMETIC and HERMETIC_DEBUG are read elsewhere.
+const std::set<std::string> kVariables = {"HERMETIC_MEMORY", "HERMETIC_CPU_TIME",
+                                          "HERMETIC_PROCESSES", "HERMETIC_NETWORK"};
 constexpr std::string_view kDefaultFile = "hermetic.yaml";
 
 Result<std::string> current_directory() {
@@ -223,7 +227,7 @@ Result<Draft> draft_from(const Arguments& arguments) {
   OptionReader reader(options);
   for (const Given& given : arguments.options) TRY(reader.read(given));
   options.command = arguments.command;
-  const Draft variables = TRY(draft_from_environment(caller_environment()));
+  const Draft variables = TRY(draft_from_environment(passed_by_caller(kVariables)));
   const std::optional<std::string> file = TRY(spec_file(arguments));
   const Draft base = TRY(file ? draft_from_file(*file, arguments) : default_draft(options));
   return overlay(overlay(variables, base), options);

@@ -62,10 +62,13 @@ void set_signal_mask(unsigned long mask) {
 }
 
 // The caller may ignore signals, and execve() keeps that: the command starts with none ignored.
-void reset_signals() {
+void reset_signal(int number) {
   const KernelSigaction usual;
-  for (int number = 1; number <= kSignalCount; ++number)
-    call(__NR_rt_sigaction, number, address(&usual), 0, kSignalSetBytes);
+  call(__NR_rt_sigaction, number, address(&usual), 0, kSignalSetBytes);
+}
+
+void reset_signals() {
+  for (int number = 1; number <= kSignalCount; ++number) reset_signal(number);
   set_signal_mask(0);
 }
 
@@ -292,6 +295,7 @@ void forward(long command, const InitSignal& signal) {
   // Nobody inside may look into us: /proc/1 belongs to nobody, and ptrace is refused.
   call(__NR_prctl, PR_SET_DUMPABLE, 0);
   set_signal_mask(~0UL);
+  reset_signal(SIGCHLD);  // a caller that ignores it would leave us with no child to wait for
   const long size = call(__NR_recvfrom, kInitSocket, address(config_bytes), sizeof config_bytes);
   const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
   if (size < 0) fail(InitStep::ReadConfig, size);

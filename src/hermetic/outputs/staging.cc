@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
@@ -61,6 +62,25 @@ std::vector<std::string> candidates_for(const Plan& plan, const std::string& des
   return usable;
 }
 
+// Removes what runs of this user that were killed have left in `base`. Young directories are let
+// be: their run may be about to lock them.
+void remove_stale(const std::string& base) {
+  constexpr std::time_t kYoung = 60;
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, base);
+  if (!directory) return;
+  const Result<std::vector<std::string>> names = names_in(directory->get());
+  if (!names) return;
+  const std::string prefix = fmt::format(".hermetic-{}-", ::geteuid());
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix)) continue;
+    const Result<UniqueFd> stale = open_directory(directory->get(), name);
+    struct stat status = {};
+    if (!stale || ::fstat(stale->get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (::time(nullptr) - status.st_mtim.tv_sec < kYoung) continue;
+    if (::flock(stale->get(), LOCK_EX | LOCK_NB) == 0) (void)remove_tree(directory->get(), name);
+  }
+}
+
 Result<StagedOutput> stage(const Plan& plan, const Publication& publication) {
   const std::vector<std::string> candidates = candidates_for(plan, publication.destination);
   if (candidates.empty())
@@ -68,6 +88,7 @@ Result<StagedOutput> stage(const Plan& plan, const Publication& publication) {
         fmt::format("there is no directory in which the output '{}' can be prepared unseen",
                     printable(publication.path)),
         "make /var/tmp writable, or declare it as no input");
+  remove_stale(candidates.front());
   StagedOutput staged{.publication = publication};
   std::string name = fmt::format("{}/.hermetic-{}-XXXXXX",
                                  candidates.front() == "/" ? "" : candidates.front(), ::geteuid());

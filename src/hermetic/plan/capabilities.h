@@ -28,6 +28,9 @@ struct Capability {
 struct Capabilities {
   std::string backend;
   std::map<Clause, Capability> clauses;  // a clause that is not listed is absent
+  // The second line and write-only outputs are Landlock's: rights that it gives to a tree hold for
+  // everything below, and a process under it can mount nothing.
+  bool uses_landlock = false;
 
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };

@@ -20,6 +20,30 @@ std::string in_place_outputs(const Spec& spec) {
   return list;
 }
 
+// An output that lies inside something readable, if Landlock could not tell them apart.
+std::string readable_around_output(const Spec& spec) {
+  for (const Tree& output : spec.trees()) {
+    if (output.declaration.kind != TreeKind::Output) continue;
+    for (const Tree& other : spec.trees())
+      if (other.declaration.kind != TreeKind::Output &&
+          is_strictly_within(output.found.real_path, other.found.real_path))
+        return fmt::format("output '{}' lies inside the {} '{}'",
+                           printable(output.declaration.path), to_string(other.declaration.kind),
+                           printable(other.declaration.path));
+  }
+  return "";
+}
+
+// Why this spec does not get a clause that the backend gives to others; "" if it does.
+std::string obstacle(const Spec& spec, const Capabilities& capabilities, Clause clause) {
+  if (!capabilities.uses_landlock) return "";
+  const bool landlock = clause == Clause::SecondLine || clause == Clause::OutputsWriteOnly;
+  if (landlock && spec.allow_nested_namespaces)
+    return "nested namespaces need mounts, which Landlock forbids";
+  if (clause == Clause::OutputsWriteOnly) return readable_around_output(spec);
+  return "";
+}
+
 PlannedClause plan_clause(const Spec& spec, const Capabilities& capabilities, Clause clause) {
   PlannedClause planned{.clause = clause};
   const auto found = capabilities.clauses.find(clause);
@@ -29,6 +53,11 @@ PlannedClause plan_clause(const Spec& spec, const Capabilities& capabilities, Cl
     planned.strength = found->second.strength;
     planned.mechanism = found->second.mechanism;
     planned.reason = found->second.reason;
+  }
+  if (const std::string reason = obstacle(spec, capabilities, clause); !reason.empty()) {
+    planned.strength = Strength::Absent;
+    planned.mechanism.clear();
+    planned.reason = reason;
   }
   planned.given_up = spec.give_up.count(std::string(to_string(clause))) != 0;
   if (clause == Clause::OutputsPrivate) {
@@ -45,17 +74,20 @@ PlannedClause plan_clause(const Spec& spec, const Capabilities& capabilities, Cl
 Error lacking(const Capabilities& capabilities, const std::vector<PlannedClause>& missing) {
   std::string message =
       fmt::format("the backend '{}' cannot give what the spec needs:", capabilities.backend);
-  std::string hint;
+  std::vector<std::string> remedies;  // each once, in the order of the clauses
   std::string options;
   for (const PlannedClause& planned : missing) {
     message +=
         fmt::format("\n  {} is {}: {}", to_string(planned.clause), to_string(planned.strength),
                     planned.reason.empty() ? promise_of(planned.clause) : planned.reason);
     const auto found = capabilities.clauses.find(planned.clause);
-    if (found != capabilities.clauses.end() && !found->second.remedy.empty())
-      hint += found->second.remedy + "; ";
+    const std::string remedy = found == capabilities.clauses.end() ? "" : found->second.remedy;
+    if (!remedy.empty() && std::find(remedies.begin(), remedies.end(), remedy) == remedies.end())
+      remedies.push_back(remedy);
     options += fmt::format(" --give-up {}", to_string(planned.clause));
   }
+  std::string hint;
+  for (const std::string& remedy : remedies) hint += remedy + "; ";
   return unsupported(std::move(message), hint + "or do without:" + options);
 }
 

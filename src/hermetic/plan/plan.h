@@ -39,10 +39,11 @@ struct ViewEntry {
   std::string source;       // path on the host, of Input and OutputInPlace
   std::string text;         // target of a Link, content of a File
 
-  // The object that was checked. `source` is `object_name` below it, or itself if that is empty.
-  // Not part of the value.
+  // The object that was checked, of Input and OutputInPlace. Holding the descriptor keeps its
+  // number from being given to another. Not part of the value.
   std::shared_ptr<const UniqueFd> object;
-  std::string object_name;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
 
   friend bool operator==(const ViewEntry& a, const ViewEntry& b) {
     return a.kind == b.kind && a.path == b.path && a.type == b.type &&

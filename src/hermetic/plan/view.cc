@@ -102,6 +102,8 @@ class ViewMaker {
     if (entry.kind == Kind::Input || entry.kind == Kind::OutputInPlace) {
       entry.source = tree.found.real_path;
       entry.object = tree.found.descriptor;
+      entry.device = tree.found.device;
+      entry.inode = tree.found.inode;
     }
     put(std::move(entry));
     if (!tree.children.empty() || needs_listing(tree)) add_listing(tree);
@@ -136,7 +138,8 @@ class ViewMaker {
              .type = child.type,
              .source = path,
              .object = tree.found.descriptor,
-             .object_name = child.name});
+             .device = child.device,
+             .inode = child.inode});
     }
   }
 

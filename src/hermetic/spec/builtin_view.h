@@ -7,7 +7,8 @@
 
 namespace hermetic {
 
-// Always private to the run, and never declarable: what is below them is not the host's.
+// Private to every run. /dev and /proc cannot be declared; of /sys there is nothing unless it is
+// declared as an input; /tmp is what the spec says, if it says something.
 inline constexpr std::string_view kDevices = "/dev";
 inline constexpr std::string_view kProcesses = "/proc";
 inline constexpr std::string_view kSystem = "/sys";

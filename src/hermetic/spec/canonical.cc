@@ -1,105 +1,108 @@
-// The one text of a spec, from which its digest is made.
+// The one text of a spec, from which its digest is made. Keys stand in sorted order.
 #include <algorithm>
-#include <tuple>
 
-#include <nlohmann/json.hpp>
-
+#include "hermetic/base/json_text.h"
 #include "hermetic/spec/quantity.h"
 #include "hermetic/spec/spec.h"
 
 namespace hermetic {
 namespace {
 
-using nlohmann::json;  // keeps keys sorted
+template <class List>
+void write_texts(JsonText& json, std::string_view key, const List& list) {
+  json.key(key).begin_array();
+  for (const std::string& text : list) json.text(text);
+  json.end_array();
+}
 
-json trees_of(const Spec& spec, TreeKind kind) {
+void write_trees(JsonText& json, std::string_view key, const Spec& spec, TreeKind kind) {
   std::vector<const Declaration*> declarations;
   for (const Tree& tree : spec.trees())
     if (!tree.built_in && tree.declaration.kind == kind) declarations.push_back(&tree.declaration);
   std::sort(declarations.begin(), declarations.end(),
             [](const auto* a, const auto* b) { return PathOrder{}(a->path, b->path); });
-  json list = json::array();
+  json.key(key).begin_array();
   for (const Declaration* declaration : declarations) {
-    json entry = {{"path", declaration->path}};
-    if (!declaration->exceptions.empty()) entry["except"] = declaration->exceptions;
-    if (kind == TreeKind::Output) entry["publish"] = to_string(declaration->publish);
-    if (declaration->type != FileType::Unknown) entry["type"] = to_string(declaration->type);
-    list.push_back(std::move(entry));
+    json.begin_object();
+    if (!declaration->exceptions.empty()) write_texts(json, "except", declaration->exceptions);
+    json.key("path").text(declaration->path);
+    if (kind == TreeKind::Output) json.key("publish").text(to_string(declaration->publish));
+    if (declaration->type != FileType::Unknown) json.key("type").text(to_string(declaration->type));
+    json.end_object();
   }
-  return list;
+  json.end_array();
 }
 
-json network_of(const NetworkPolicy& network) {
-  if (network.mode != NetworkPolicy::Mode::Hosts) return to_string(network.mode);
-  json list = json::array();
-  for (const HostRule& rule : network.hosts) list.push_back(to_string(rule));
-  return list;
+void write_network(JsonText& json, const NetworkPolicy& network) {
+  json.key("network");
+  if (network.mode != NetworkPolicy::Mode::Hosts) {
+    json.text(to_string(network.mode));
+    return;
+  }
+  json.begin_array();
+  for (const HostRule& rule : network.hosts) json.text(to_string(rule));
+  json.end_array();
 }
 
-json limits_of(const ResourceLimits& limits) {
-  json object = json::object();
-  const auto size = [&](const char* key, const std::optional<std::uint64_t>& value) {
-    if (value) object[key] = *value;
+void write_environment(JsonText& json, const EnvironmentDraft& environment) {
+  json.key("environment").begin_object();
+  write_texts(json, "pass", environment.pass);
+  json.key("set").begin_object();
+  for (const auto& [name, value] : environment.set) json.key(name).text(value);
+  json.end_object().end_object();
+}
+
+// Sizes above 2^53 would not be numbers to every reader of JSON: all quantities are texts.
+void write_limits(JsonText& json, const ResourceLimits& limits) {
+  const auto write = [&](std::string_view key, const auto& value, auto format) {
+    if (value) json.key(key).text(format(*value));
   };
-  size("memory", limits.memory_bytes);
-  size("file_size", limits.file_size_bytes);
-  size("disk_write", limits.disk_write_bytes);
-  size("processes", limits.processes);
-  size("open_files", limits.open_files);
-  size("cpu_weight", limits.cpu_weight);
-  if (limits.cpu_time) object["cpu_time"] = format_duration(*limits.cpu_time);
-  if (limits.wall_time) object["wall_time"] = format_duration(*limits.wall_time);
-  return object;
+  const auto count = [](std::uint64_t value) { return std::to_string(value); };
+  json.key("limits").begin_object();
+  write("cpu_time", limits.cpu_time, format_duration);
+  write("cpu_weight", limits.cpu_weight, count);
+  write("disk_write", limits.disk_write_bytes, format_size);
+  write("file_size", limits.file_size_bytes, format_size);
+  write("memory", limits.memory_bytes, format_size);
+  write("open_files", limits.open_files, count);
+  write("processes", limits.processes, count);
+  write("wall_time", limits.wall_time, format_duration);
+  json.end_object();
 }
 
-json process_of(const ProcessPolicy& process) {
-  json object = {{"kill_on_parent_exit", process.kill_on_parent_exit},
-                 {"allow_fork", process.allow_fork},
-                 {"allow_exec", process.allow_exec}};
-  if (process.max_children) object["max_children"] = *process.max_children;
-  return object;
-}
-
-// Arguments and values need not be UTF-8. Bytes that are not become U+FFFD in JSON, so such texts
-// are written as a list of byte values instead, which no text can be mistaken for.
-json text_of(const std::string& text) {
-  try {
-    (void)json(text).dump();
-    return text;
-  } catch (const json::exception&) {
-    json bytes = json::array();
-    for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
-    return bytes;
-  }
+void write_process(JsonText& json, const ProcessPolicy& process) {
+  json.key("process").begin_object();
+  json.key("allow_exec").boolean(process.allow_exec);
+  json.key("allow_fork").boolean(process.allow_fork);
+  json.key("kill_on_parent_exit").boolean(process.kill_on_parent_exit);
+  if (process.max_children) json.key("max_children").text(std::to_string(*process.max_children));
+  json.end_object();
 }
 
 }  // namespace
 
 std::string Spec::canonical() const {
-  json words = json::array();
-  for (const std::string& word : command) words.push_back(text_of(word));
-  json set = json::object();
-  for (const auto& [name, value] : environment.set) set[name] = text_of(value);
-  const json document = {
-      {"version", 1},
-      {"command", std::move(words)},
-      {"directory", directory},
-      {"inputs", trees_of(*this, TreeKind::Input)},
-      {"outputs", trees_of(*this, TreeKind::Output)},
-      {"temps", trees_of(*this, TreeKind::Temp)},
-      {"network", network_of(network)},
-      {"environment", {{"set", std::move(set)}, {"pass", environment.pass}}},
-      {"limits", limits_of(limits)},
-      {"process", process_of(process)},
-      {"identity", to_string(identity)},
-      {"hostname", hostname},
-      {"on_violation", to_string(on_violation)},
-      {"strict_outputs", strict_outputs},
-      {"allow_nested_namespaces", allow_nested_namespaces},
-      {"allow_unsandboxed", allow_unsandboxed},
-      {"give_up", give_up},
-  };
-  return document.dump();
+  JsonText json;
+  json.begin_object();
+  json.key("allow_nested_namespaces").boolean(allow_nested_namespaces);
+  json.key("allow_unsandboxed").boolean(allow_unsandboxed);
+  write_texts(json, "command", command);
+  json.key("directory").text(directory);
+  write_environment(json, environment);
+  write_texts(json, "give_up", give_up);
+  json.key("hostname").text(hostname);
+  json.key("identity").text(to_string(identity));
+  write_trees(json, "inputs", *this, TreeKind::Input);
+  write_limits(json, limits);
+  write_network(json, network);
+  json.key("on_violation").text(to_string(on_violation));
+  write_trees(json, "outputs", *this, TreeKind::Output);
+  write_process(json, process);
+  json.key("strict_outputs").boolean(strict_outputs);
+  write_trees(json, "temps", *this, TreeKind::Temp);
+  json.key("version").number(1);
+  json.end_object();
+  return json.str();
 }
 
 }  // namespace hermetic

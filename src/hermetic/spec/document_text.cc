@@ -43,8 +43,10 @@ Result<UniqueFd> open_document(const std::string& file) {
   UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.is_open()) return fd;
   const int error = errno;
-  return system_error(
+  Error refused = system_error(
       doing, error, error == ENOENT ? "name an existing spec file, or '-' for standard input" : "");
+  refused.kind = Error::Kind::InvalidSpec;  // the user named the wrong file; the system is well
+  return refused;
 }
 
 Error too_large(const std::string& file, const std::string& size) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "hermetic/base/text.h"
@@ -35,6 +36,13 @@ std::map<std::string, std::string> caller_environment() {
     if (equals != std::string_view::npos)
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
+  return variables;
+}
+
+std::map<std::string, std::string> passed_by_caller(const std::set<std::string>& names) {
+  std::map<std::string, std::string> variables;
+  for (const std::string& name : names)
+    if (const char* value = std::getenv(name.c_str())) variables.emplace(name, value);
   return variables;
 }
 

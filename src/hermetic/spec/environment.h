@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "hermetic/base/result.h"
@@ -10,6 +11,9 @@
 namespace hermetic {
 
 [[nodiscard]] std::map<std::string, std::string> caller_environment();
+// Only these variables of it.
+[[nodiscard]] std::map<std::string, std::string> passed_by_caller(
+    const std::set<std::string>& names);
 
 // The built-in minimum (USER, HOME, LANG, TZ, PATH), then what is passed from `caller`, then what
 // is set. Refuses names that are no names, and NUL bytes.

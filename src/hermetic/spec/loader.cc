@@ -1,5 +1,7 @@
 #include "hermetic/spec/loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -7,8 +9,6 @@
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "hermetic/base/text.h"
 #include "hermetic/spec/document_text.h"

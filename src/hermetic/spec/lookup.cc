@@ -42,8 +42,8 @@ Result<std::string> read_link(int link, const std::string& path) {
   return std::string(text.data(), static_cast<std::size_t>(size));
 }
 
-// Fills in what the descriptor alone tells.
-Result<void> identify(Found& found, int fd) {
+// Fills in what the descriptor alone tells; returns the mode.
+Result<mode_t> identify(Found& found, int fd) {
   struct statx status = {};
   if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO | STATX_MNT_ID,
               &status) != 0)
@@ -52,7 +52,7 @@ Result<void> identify(Found& found, int fd) {
   found.device = (std::uint64_t{status.stx_dev_major} << 32U) | status.stx_dev_minor;
   found.inode = status.stx_ino;
   found.mount_id = (status.stx_mask & STATX_MNT_ID) != 0 ? status.stx_mnt_id : 0;
-  return {};
+  return mode_t{status.stx_mode};
 }
 
 // One system call for the usual case: the whole path exists and no part of it is a link.
@@ -89,7 +89,7 @@ class Walk {
       }
     }
     if (!missing_) found_.existing_path = found_.real_path;
-    TRY(identify(found_, here_.get()));
+    (void)TRY(identify(found_, here_.get()));
     found_.descriptor = std::make_shared<const UniqueFd>(std::move(here_));
     return std::move(found_);
   }
@@ -162,11 +162,12 @@ class Walk {
 }  // namespace
 
 Result<Found> look_up_on_host(std::string_view path) {
-  if (UniqueFd fd = open_without_links(path); fd.is_open() && !is_link(fd.get())) {
+  if (UniqueFd fd = open_without_links(path); fd.is_open()) {
     Found found;
     found.real_path = path;
     found.existing_path = path;
-    TRY(identify(found, fd.get()));
+    const mode_t mode = TRY(identify(found, fd.get()));
+    if (S_ISLNK(mode)) return Walk(path).finish();
     found.descriptor = std::make_shared<const UniqueFd>(std::move(fd));
     return found;
   }

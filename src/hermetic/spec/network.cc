@@ -1,12 +1,11 @@
 #include "hermetic/spec/network.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "hermetic/base/text.h"
 

@@ -12,15 +12,15 @@
 
 namespace hermetic {
 
-// One allowed destination: a name, a wildcard for the names below a domain, or a range of addresses;
-// on one port or on all.
+// One allowed destination: a name, a wildcard for the names below a domain, or a range of
+// addresses; on one port or on all.
 struct HostRule {
   enum class Kind { Name, Wildcard, Range };
 
   Kind kind = Kind::Name;
-  std::string name;                         // lower case; without "*." for a wildcard
+  std::string name;                           // lower case; without "*." for a wildcard
   std::array<std::uint8_t, 16> address = {};  // of a Range; IPv4 is held as IPv4-mapped IPv6
-  unsigned prefix_length = 0;               // of a Range, 0 to 128, counted in the mapped form
+  unsigned prefix_length = 0;                 // of a Range, 0 to 128, counted in the mapped form
   std::optional<std::uint16_t> port;
 
   friend auto operator<=>(const HostRule&, const HostRule&) = default;
@@ -47,13 +47,14 @@ struct NetworkPolicy {
   static NetworkPolicy hermetic() { return {}; }
   static Result<NetworkPolicy> allow_hosts(const std::vector<std::string>& rules);
 
-  // May the command reach this name or address literal? A name is never looked up: a range allows an
-  // address, not a name that happens to resolve into it.
+  // May the command reach this name or address literal? A name is never looked up: a range allows
+  // an address, not a name that happens to resolve into it.
   [[nodiscard]] bool can_reach(std::string_view host, std::uint16_t port) const;
 
   friend bool operator==(const NetworkPolicy&, const NetworkPolicy&) = default;
 };
 
-[[nodiscard]] std::string_view to_string(NetworkPolicy::Mode mode);  // "none", "loopback", "hosts", "host"
+[[nodiscard]] std::string_view to_string(
+    NetworkPolicy::Mode mode);  // "none", "loopback", "hosts", "host"
 
 }  // namespace hermetic

@@ -27,8 +27,12 @@ struct Child {
   std::string name;
   FileType type = FileType::Unknown;
   std::optional<std::string> link;  // the text of a symbolic link
+  std::uint64_t device = 0;         // which object it is; not part of the value
+  std::uint64_t inode = 0;
 
-  friend bool operator==(const Child&, const Child&) = default;
+  friend bool operator==(const Child& a, const Child& b) {
+    return a.name == b.name && a.type == b.type && a.link == b.link;
+  }
 };
 
 // A declaration together with what it turned out to be on this host.
@@ -70,7 +74,7 @@ class Spec {
   ProcessPolicy process;
   Identity identity = Identity::Builder;
   std::string hostname;
-  OnViolation on_violation = OnViolation::Fail;
+  OnViolation on_violation = OnViolation::Report;
   bool strict_outputs = false;
   bool allow_nested_namespaces = false;
   bool allow_unsandboxed = false;

@@ -75,20 +75,22 @@ Result<void> check_given_up(const Draft& draft) {
 
 // `path` is what was declared, or what that leads to.
 Result<void> check_place(std::string_view path, const Declaration& declaration) {
-  std::string what = fmt::format("'{}'", printable(path));
-  if (path != declaration.path)
-    what = fmt::format("'{}', to which '{}' leads,", printable(path), printable(declaration.path));
+  const auto what = [&] {
+    return path == declaration.path ? fmt::format("'{}'", printable(path))
+                                    : fmt::format("'{}', to which '{}' leads,", printable(path),
+                                                  printable(declaration.path));
+  };
   for (const std::string_view reserved : {kDevices, kProcesses})
     if (is_within(path, reserved))
       return invalid(
-          fmt::format("{} cannot be declared: every sandbox has a {} of its own", what, reserved),
+          fmt::format("{} cannot be declared: every sandbox has a {} of its own", what(), reserved),
           "leave it out", declaration.origin);
   if (declaration.kind == TreeKind::Input) return {};
   if (path == "/")
-    return invalid(fmt::format("{} cannot be written", what),
+    return invalid(fmt::format("{} cannot be written", what()),
                    "name the directories that are written", declaration.origin);
   if (is_within(path, kSystem))
-    return invalid(fmt::format("{} cannot be written", what), "leave it out", declaration.origin);
+    return invalid(fmt::format("{} cannot be written", what()), "leave it out", declaration.origin);
   return {};
 }
 
@@ -229,6 +231,18 @@ SpecBuilder& SpecBuilder::give_up(std::string clause) {
   draft_.give_up.insert(std::move(clause));
   return *this;
 }
+SpecBuilder& SpecBuilder::strict_outputs(bool strict) {
+  draft_.strict_outputs = strict;
+  return *this;
+}
+SpecBuilder& SpecBuilder::allow_nested_namespaces(bool allow) {
+  draft_.allow_nested_namespaces = allow;
+  return *this;
+}
+SpecBuilder& SpecBuilder::allow_unsandboxed(bool allow) {
+  draft_.allow_unsandboxed = allow;
+  return *this;
+}
 SpecBuilder& SpecBuilder::overlay(const Draft& stronger) {
   draft_ = hermetic::overlay(std::move(draft_), stronger);
   return *this;
@@ -266,9 +280,9 @@ Result<Spec> SpecBuilder::build() const {
   spec.give_up = draft_.give_up;
 
   auto index = std::make_shared<Spec::Index>();
-  index->variables = TRY(
-      variables_of(spec.environment, spec.identity,
-                   caller_environment_ ? *caller_environment_ : hermetic::caller_environment()));
+  index->variables = TRY(variables_of(
+      spec.environment, spec.identity,
+      caller_environment_ ? *caller_environment_ : passed_by_caller(draft_.environment.pass)));
   std::vector<Tree> trees;
   trees.reserve(draft_.declarations.size() + 1);  // and the private /tmp
   for (const Declaration& declaration : draft_.declarations) {

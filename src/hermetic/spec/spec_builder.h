@@ -43,6 +43,9 @@ class SpecBuilder {
   SpecBuilder& hostname(std::string name);
   SpecBuilder& on_violation(OnViolation policy);
   SpecBuilder& give_up(std::string clause);
+  SpecBuilder& strict_outputs(bool strict = true);
+  SpecBuilder& allow_nested_namespaces(bool allow = true);
+  SpecBuilder& allow_unsandboxed(bool allow = true);
   // Puts `stronger` over what was said so far.
   SpecBuilder& overlay(const Draft& stronger);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,11 @@ Result<Child> inspect(int directory, const Found& found, const char* name) {
   struct stat status = {};
   if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
     return system_error(fmt::format("cannot inspect '{}'", printable(path)), errno);
-  Child child{.name = name, .type = S_ISDIR(status.st_mode) ? FileType::Directory : FileType::File};
+  Child child{.name = name,
+              .type = S_ISDIR(status.st_mode) ? FileType::Directory : FileType::File,
+              .link = {},
+              .device = (std::uint64_t{major(status.st_dev)} << 32U) | minor(status.st_dev),
+              .inode = status.st_ino};
   if (!S_ISLNK(status.st_mode)) return child;
   std::array<char, PATH_MAX> text;
   const ssize_t size = ::readlinkat(directory, name, text.data(), text.size());

@@ -301,7 +301,7 @@ TEST(LoadProject, TakesTheRealFolderOfTheFileForHere) {
   EXPECT_EQ(good->defaults.directory, folder / "real/a");
   EXPECT_THAT(to_string(load_project(bad_file).error()),
               StartsWith(bad_file + ":2:1: unknown key 'inptus'"));
-  EXPECT_EQ(load_project(folder / "none.yaml").error().kind, Error::Kind::System);
+  EXPECT_EQ(load_project(folder / "none.yaml").error().kind, Error::Kind::InvalidSpec);
 }
 
 TEST(DraftFromEnvironment, ReadsItsFourVariablesAndNoOthers) {

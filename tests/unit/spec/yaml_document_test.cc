@@ -247,7 +247,7 @@ TEST(ReadDocument, RefusesDirectoriesFifosAndDevices) {
 TEST(ReadDocument, SaysWhatTheSystemSays) {
   const TempDir folder;
   const Error error = read_document(folder / "none").error();
-  EXPECT_EQ(error.kind, Error::Kind::System);
+  EXPECT_EQ(error.kind, Error::Kind::InvalidSpec);
   EXPECT_EQ(error.os_error, ENOENT);
   EXPECT_THAT(error.message, HasSubstr("No such file or directory"));
   EXPECT_THAT(error.hint, HasSubstr("'-' for standard input"));

@@ -28,17 +28,6 @@ HostObject object_from(const std::string& path, const struct stat& status) {
           .inode = status.st_ino};
 }
 
-Result<HostObject> object_of_entry(const ViewEntry& entry) {
-  struct stat status = {};
-  const int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
-  const bool named = entry.object == nullptr;
-  const int directory = named ? AT_FDCWD : entry.object->get();
-  const std::string& name = named ? entry.source : entry.object_name;
-  if (::fstatat(directory, name.c_str(), &status, flags) != 0)
-    return system_error(fmt::format("cannot inspect '{}'", printable(entry.source)), errno);
-  return object_from(entry.source, status);
-}
-
 }  // namespace
 
 int landlock_abi_of_this_kernel() {
@@ -58,7 +47,7 @@ Result<HostObject> identify_object(const std::string& path, int descriptor) {
   return object_from(path, status);
 }
 
-Result<Facts> gather_facts(const Plan& plan, int landlock_abi, bool classic_mounts) {
+Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   Facts facts;
   facts.user = ::geteuid();
   facts.group = ::getegid();
@@ -73,11 +62,6 @@ Result<Facts> gather_facts(const Plan& plan, int landlock_abi, bool classic_moun
   }
   for (const char* path : kMasked)
     if (::access(path, F_OK) == 0) facts.masked.emplace_back(path);
-  for (const ViewEntry& entry : plan.view) {
-    if (entry.kind != ViewEntry::Kind::Input && entry.kind != ViewEntry::Kind::OutputInPlace)
-      continue;
-    facts.objects[entry.source] = TRY(object_of_entry(entry));
-  }
   if (classic_mounts) facts.mounts = TRY(MountTable::of_this_process());
   return facts;
 }

@@ -3,7 +3,6 @@
 
 #include "hermetic/backends/linux/lower.h"
 #include "hermetic/base/result.h"
-#include "hermetic/plan/plan.h"
 
 namespace hermetic::linux_backend {
 
@@ -12,6 +11,6 @@ namespace hermetic::linux_backend {
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
 
 // Everything but descriptors and staging, which the run adds.
-[[nodiscard]] Result<Facts> gather_facts(const Plan& plan, int landlock_abi, bool classic_mounts);
+[[nodiscard]] Result<Facts> gather_facts(int landlock_abi, bool classic_mounts);
 
 }  // namespace hermetic::linux_backend

@@ -20,7 +20,7 @@ Result<LinuxBackend> LinuxBackend::make(Mounts mounts) {
 }
 
 Capabilities LinuxBackend::probe() const {
-  Capabilities capabilities{.backend = "linux"};
+  Capabilities capabilities{.backend = "linux", .clauses = {}, .uses_landlock = true};
   const auto enforced = [&](Clause clause, std::string mechanism) {
     capabilities.clauses[clause] = {.strength = Strength::Enforced,
                                     .mechanism = std::move(mechanism)};
@@ -72,7 +72,7 @@ Capabilities LinuxBackend::probe() const {
 
 Result<std::unique_ptr<Run>> LinuxBackend::start(const Plan& plan, const RunOptions& options,
                                                  EventSink& events) {
-  Facts facts = TRY(gather_facts(plan, landlock_abi_, classic_mounts_));
+  Facts facts = TRY(gather_facts(landlock_abi_, classic_mounts_));
   return start_run(plan, std::move(facts), init_.get(), options, events);
 }
 

@@ -37,6 +37,11 @@ Error step_failed(const LoweredScript& script, const InitReport& report) {
   std::string hint;
   if (report.os_error == ESTALE)
     hint = "it was replaced by something else since the spec was checked; run again";
+  if (report.os_error == EROFS)
+    hint =
+        "a sandbox around this one does not let others nest: its spec must say "
+        "allow_nested_namespaces, and a plain "
+        "user must run it";
   if (report.os_error == EPERM || report.os_error == EACCES)
     hint = "this host restricts sandboxes; hermetic doctor shows what works here";
   Error error = system_error("cannot make the sandbox: " + describe_step(script, report.step),
@@ -151,7 +156,9 @@ class LinuxRun final : public Run {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t size = ::recvmsg(launched_.socket.get(), &message, MSG_CMSG_CLOEXEC);
-    if (size < 0 && errno == EINTR) return;
+    // A child that fails leaves its instructions unread, which the kernel reports before the
+    // child's own report.
+    if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return;
     if (size != static_cast<ssize_t>(sizeof report)) {
       gone_ = true;  // init was killed: it ends with a report otherwise
       return;
@@ -197,7 +204,7 @@ class LinuxRun final : public Run {
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
     if (ready < 0 && relay_) relay_->copy_size();  // perhaps SIGWINCH
-    if (ready == 0) on_deadline();
+    on_deadline();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
       if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));

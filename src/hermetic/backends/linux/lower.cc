@@ -29,7 +29,10 @@ bool is_writable(EntryKind kind) {
 
 class Lowering {
  public:
-  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {}
+  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {
+    for (const Entry& entry : plan.view)
+      if (is_writable(entry.kind)) writable_.push_back(entry.path);
+  }
 
   LoweredScript make() {
     first_user_namespace();
@@ -124,32 +127,53 @@ class Lowering {
     add({.kind = StepKind::Remount,
          .target = inside(path),
          .flags = flags | facts_.mounts.flags_of(source)});
-    for (const Mount* below : facts_.mounts.below(source))
-      add({.kind = StepKind::Remount,
-           .target = inside(join(path, relative_to(below->point, source))),
-           .flags = flags | below->flags});
+    for (const Mount* below : facts_.mounts.below(source)) {
+      const std::string place = join(path, relative_to(below->point, source));
+      if (!is_covered(place, path))
+        add({.kind = StepKind::Remount, .target = inside(place), .flags = flags | below->flags});
+    }
+  }
+
+  // Does another entry stand between `place` and the tree at `path` that shows it?
+  [[nodiscard]] bool is_covered(std::string_view place, std::string_view path) const {
+    return std::any_of(plan_.view.begin(), plan_.view.end(), [&](const Entry& entry) {
+      return is_strictly_within(entry.path, path) && is_within(place, entry.path);
+    });
+  }
+
+  [[nodiscard]] bool root_is_of_host() const {
+    return !plan_.view.empty() && plan_.view.front().path == "/";
   }
 
   void root() {
-    const bool host_root = !plan_.view.empty() && plan_.view.front().path == "/";
-    if (host_root)
+    if (root_is_of_host())
       bind(object_of(plan_.view.front()), kBase);
     else
       mount("tmpfs", kBase, MS_NOSUID | MS_NODEV, "mode=0755,size=64m");
     add({.kind = StepKind::ChangeDirectory, .target = kBase});
   }
 
-  [[nodiscard]] HostObject object_of(const Entry& entry) const {
-    const auto found = facts_.objects.find(entry.source);
-    CHECK(found != facts_.objects.end());
-    return found->second;
+  static HostObject object_of(const Entry& entry) {
+    return {.path = entry.source, .device = entry.device, .inode = entry.inode};
   }
 
   // Entries at or below a writable one are put there after the rest was made read only.
   [[nodiscard]] bool is_in_writable_part(const Entry& entry) const {
-    return std::any_of(plan_.view.begin(), plan_.view.end(), [&](const Entry& other) {
-      return is_writable(other.kind) && is_within(entry.path, other.path);
+    return std::any_of(writable_.begin(), writable_.end(),
+                       [&](const std::string& path) { return is_within(entry.path, path); });
+  }
+  [[nodiscard]] bool has_writable_above(const Entry& entry) const {
+    return std::any_of(writable_.begin(), writable_.end(), [&](const std::string& path) {
+      return is_strictly_within(entry.path, path);
     });
+  }
+
+  // So does a file that covers one of the host's where the root is the host's, too: before there is
+  // a /dev/shm there is nowhere to make it.
+  [[nodiscard]] bool comes_after_seal(const Entry& entry) const {
+    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Hidden;
+    const bool covers = file && entry.type == FileType::File && !entry.make_point;
+    return is_in_writable_part(entry) || (covers && root_is_of_host());
   }
 
   void make_point(const Entry& entry) {
@@ -166,14 +190,8 @@ class Lowering {
         if (is_writable(entry.kind) && !has_writable_above(entry)) make_point(entry);
         continue;
       }
-      put(entry);
+      if (!comes_after_seal(entry)) put(entry);
     }
-  }
-
-  [[nodiscard]] bool has_writable_above(const Entry& entry) const {
-    return std::any_of(plan_.view.begin(), plan_.view.end(), [&](const Entry& other) {
-      return is_writable(other.kind) && is_strictly_within(entry.path, other.path);
-    });
   }
 
   void put(const Entry& entry) {
@@ -259,6 +277,15 @@ class Lowering {
   // namespace still have to be written.
   void make_processes(const Entry& entry) {
     make_point(entry);
+    if (!nests()) mount_processes(entry);
+  }
+
+  // A sandbox inside this one writes maps, and may mount a /proc only where one shows all of
+  // itself: then it stays writable and unmasked. Root outside owns the sysctl files, so for root it
+  // never does.
+  [[nodiscard]] bool nests() const { return plan_.allow_nested_namespaces && facts_.user != 0; }
+
+  void mount_processes(const Entry& entry) {
     const char* target = inside(entry.path);
     if (facts_.classic_mounts) add({.kind = StepKind::KeepProcClassic, .target = target});
     mount("proc", target, MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
@@ -274,32 +301,37 @@ class Lowering {
       return;
     }
     for (const Entry& entry : plan_.view) {
-      if (is_in_writable_part(entry)) continue;
+      if (comes_after_seal(entry)) continue;
       if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
-      if (entry.kind == EntryKind::Processes) attributes("", entry.path, kSealed | kMountNoExecute);
+      if (entry.kind == EntryKind::Processes && !nests())
+        attributes("", entry.path, kSealed | kMountNoExecute);
       const bool covered =
-          !entry.make_point && (entry.kind == EntryKind::Listing || entry.kind == EntryKind::File);
+          !entry.make_point && (entry.kind == EntryKind::Listing ||
+                                entry.kind == EntryKind::File || entry.kind == EntryKind::Devices);
       if (covered || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
     }
-    if (plan_.view.empty() || plan_.view.front().path != "/") attributes("", "/", kSealed);
+    if (!root_is_of_host()) attributes("", "/", kSealed);
   }
 
   void writable_part() {
     const auto null =
         std::find_if(facts_.devices.begin(), facts_.devices.end(),
                      [](const HostObject& device) { return device.path == "/dev/null"; });
+    for (const Entry& entry : plan_.view)
+      if (entry.kind == EntryKind::Processes && nests()) mount_processes(entry);
     for (const std::string& path : facts_.masked)
-      if (null != facts_.devices.end()) bind_device(*null, path);
+      if (null != facts_.devices.end() && !nests()) bind_device(*null, path);
     for (const HostObject& device : facts_.devices) bind_device(device, device.path);
     mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
     mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
     for (const Entry& entry : plan_.view) {
-      if (!is_in_writable_part(entry)) continue;
+      if (!comes_after_seal(entry)) continue;
       put(entry);
-      // What is put into a writable tree comes after seal(): it is sealed one by one.
+      // What comes after seal() is sealed one by one.
       constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
       if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
-      const bool covers = entry.kind == EntryKind::Listing && !entry.make_point;
+      const bool covers = !entry.make_point && (entry.kind == EntryKind::Listing ||
+                                                entry.kind == EntryKind::File);
       if (covers || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
     }
   }
@@ -409,6 +441,7 @@ class Lowering {
 
   const Plan& plan_;
   const Facts& facts_;
+  std::vector<std::string> writable_;
   LoweredScript script_;
   bool sealed_ = false;  // what is put there from now on is not covered by seal()
 };

@@ -34,9 +34,7 @@ struct Facts {
   std::vector<HostObject> devices;  // /dev/null and the others of the view
   std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
   std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
-  std::map<std::string, HostObject>
-      objects;        // by the source's path: what the spec was checked against
-  MountTable mounts;  // only read with classic_mounts
+  MountTable mounts;                          // only read with classic_mounts
   bool own_terminal = false;
   bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones

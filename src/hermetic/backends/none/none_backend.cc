@@ -54,6 +54,22 @@ class NoneRun final : public Run {
   bool waited_ = false;
 };
 
+// A command that could not be started: no process, only the reason.
+class NotStartedRun final : public Run {
+ public:
+  explicit NotStartedRun(int os_error) : os_error_(os_error) {}
+  Result<Outcome> wait() override {
+    Outcome outcome;
+    outcome.ending = NotStarted{os_error_};
+    return outcome;
+  }
+  void signal(int /*number*/) override {}
+  void kill() override {}
+
+ private:
+  int os_error_;
+};
+
 class SpawnActions {
  public:
   SpawnActions() { ::posix_spawn_file_actions_init(&actions_); }
@@ -97,7 +113,7 @@ Result<std::unique_ptr<Run>> NoneBackend::start(const Plan& plan, const RunOptio
   pid_t process = 0;
   const int error = ::posix_spawnp(&process, arguments.front(), actions.get(), nullptr,
                                    arguments.data(), environment.data());
-  if (error != 0) return system_error("cannot start '" + plan.command.front() + "'", error);
+  if (error != 0) return std::unique_ptr<Run>(std::make_unique<NotStartedRun>(error));
   events.on_event({.kind = Event::Kind::Started, .since_start = {}, .detail = ""});
   return std::unique_ptr<Run>(std::make_unique<NoneRun>(process, events));
 }
