@@ -43,7 +43,7 @@ bool is_directory_at(int directory, const std::string& name) {
 // The destination has no links in it, and if somebody put one there meanwhile, it is not followed.
 Result<UniqueFd> open_without_links(const std::string& path) {
   open_how how = {};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;  // it need not be readable to be written to
   how.resolve = RESOLVE_NO_SYMLINKS;
   UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
   if (!fd.is_open()) return system_error(fmt::format("cannot open '{}'", printable(path)), errno);
@@ -107,11 +107,16 @@ class Publisher {
   }
 
   Result<void> make_directories(const std::string& path) {
-    if (path == "/" || ::access(path.c_str(), F_OK) == 0) return {};
-    TRY(make_directories(std::string(parent_of(path))));
-    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    if (const Result<UniqueFd> there = open_without_links(path); there) return {};
+    const std::string above(parent_of(path));
+    if (path != above) TRY(make_directories(above));
+    const UniqueFd* parent = keep(TRY(open_without_links(above)));
+    const std::string name(last_component(path));
+    if (::mkdirat(parent->get(), name.c_str(), 0755) != 0)
       return system_error(fmt::format("cannot make the directory '{}'", printable(path)), errno);
-    undo_.push_back([path] { (void)::rmdir(path.c_str()); });
+    undo_.push_back([parent, name] {
+      (void)::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR);
+    });
     return {};
   }
 

@@ -83,7 +83,7 @@ class ViewMaker {
   }
 
   // Is the path part of an input, and so shown with it?
-  [[nodiscard]] bool is_shown(std::string_view path) const { return spec_.inputs().contains(path); }
+  [[nodiscard]] bool is_shown(std::string_view path) const { return spec_.is_input(path); }
 
   void add_tree(const Tree& tree) {
     const Declaration& declaration = tree.declaration;

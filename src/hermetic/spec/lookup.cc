@@ -159,19 +159,41 @@ class Walk {
   int links_followed_ = 0;
 };
 
+// The usual kind of link stands alone at the end, like /bin, and leads straight on: no walk is
+// needed.
+Result<Found> follow_last_link(const std::string& path, const UniqueFd& link) {
+  const std::string target = TRY(read_link(link.get(), path));
+  const bool straight =
+      is_utf8(target) && target.find("..") == std::string::npos && !target.empty();
+  if (!straight) return Walk(path).finish();
+  const Result<std::string> real =
+      normal_path(target.starts_with('/') ? target : join(parent_of(path), target));
+  if (!real) return Walk(path).finish();
+  UniqueFd fd = open_without_links(*real);
+  Found found;
+  found.real_path = found.existing_path = *real;
+  if (!fd.is_open()) return Walk(path).finish();
+  const mode_t mode = TRY(identify(found, fd.get()));
+  if (S_ISLNK(mode)) return Walk(path).finish();
+  found.links.push_back({path, target});
+  found.descriptor = std::make_shared<const UniqueFd>(std::move(fd));
+  return found;
+}
+
 }  // namespace
 
 Result<Found> look_up_on_host(std::string_view path) {
-  if (UniqueFd fd = open_without_links(path); fd.is_open()) {
-    Found found;
-    found.real_path = path;
-    found.existing_path = path;
-    const mode_t mode = TRY(identify(found, fd.get()));
-    if (S_ISLNK(mode)) return Walk(path).finish();
+  UniqueFd fd = open_without_links(path);
+  if (!fd.is_open()) return Walk(path).finish();
+  Found found;
+  found.real_path = path;
+  found.existing_path = path;
+  const mode_t mode = TRY(identify(found, fd.get()));
+  if (!S_ISLNK(mode)) {
     found.descriptor = std::make_shared<const UniqueFd>(std::move(fd));
     return found;
   }
-  return Walk(path).finish();
+  return follow_last_link(found.real_path, fd);
 }
 
 Result<Found> look_up_by_name(std::string_view path) {

@@ -90,9 +90,15 @@ class Spec {
   // The links that were followed on the way to declared paths: they exist inside as well.
   [[nodiscard]] const std::vector<Link>& links() const { return index_->links; }
 
-  [[nodiscard]] const PathSet& inputs() const { return index_->inputs; }
-  [[nodiscard]] const PathSet& outputs() const { return index_->outputs; }
-  [[nodiscard]] const PathSet& temps() const { return index_->temps; }
+  // As sets of real paths. Made anew by each call; to ask about one path, ask is_input() or
+  // decide().
+  [[nodiscard]] PathSet inputs() const { return set_of(TreeKind::Input); }
+  [[nodiscard]] PathSet outputs() const { return set_of(TreeKind::Output); }
+  [[nodiscard]] PathSet temps() const { return set_of(TreeKind::Temp); }
+  // Is this real path part of an input?
+  [[nodiscard]] bool is_input(std::string_view path) const {
+    return index_->holds(TreeKind::Input, path);
+  }
 
   // The one decision that every backend follows. Costs O(depth of the path). `path` must be normal.
   [[nodiscard]] Decision decide(std::string_view path, Operation operation) const;
@@ -115,9 +121,6 @@ class Spec {
   struct Index {
     std::vector<Tree> trees;
     std::vector<Link> links;
-    PathSet inputs;
-    PathSet outputs;
-    PathSet temps;
     std::map<std::string, std::string> variables;
     PathMap<std::string> link_targets;         // where each link leads
     PathMap<std::vector<std::size_t>> places;  // links, and the numbers of the trees rooted there
@@ -128,9 +131,12 @@ class Spec {
       bool excepted = false;
     };
     PathMap<std::optional<Rule>> rules;
+
+    [[nodiscard]] bool holds(TreeKind kind, std::string_view path) const;
   };
   Spec() = default;
   static Result<void> fill_index(Index& index, std::vector<Tree> trees);
+  [[nodiscard]] PathSet set_of(TreeKind kind) const;
   [[nodiscard]] std::string follow_links(std::string_view path) const;
 
   std::shared_ptr<const Index> index_;

@@ -72,9 +72,10 @@ Result<std::vector<Child>> list_children(const Found& found) {
 
 // Where a writable tree does not exist yet and its parent is shown from the host, the place for it
 // is made in a private copy of that parent's listing: the host gets no mount points.
-Result<void> list_neighbours(Tree& tree, const PathSet& inputs) {
+template <class IsInput>
+Result<void> list_neighbours(Tree& tree, IsInput is_input) {
   if (tree.declaration.kind == TreeKind::Input || tree.found.exists()) return {};
-  if (!inputs.contains(tree.found.existing_path)) return {};
+  if (!is_input(tree.found.existing_path)) return {};
   Result<std::vector<Child>> children = list_children(tree.found);
   if (!children) {
     Error error = std::move(children).error();
@@ -152,6 +153,20 @@ std::vector<Link> links_of(const std::vector<Tree>& trees) {
 
 }  // namespace
 
+bool Spec::Index::holds(TreeKind kind, std::string_view path) const {
+  const auto hit = rules.nearest(path);
+  const std::optional<Rule> rule = hit ? *hit->value : std::nullopt;
+  return rule && !rule->excepted && trees[rule->tree].declaration.kind == kind;
+}
+
+PathSet Spec::set_of(TreeKind kind) const {
+  std::vector<PathSet> sets;
+  for (const Tree& tree : trees())
+    if (tree.declaration.kind == kind)
+      sets.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
+  return PathSet::union_of(sets);
+}
+
 Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
   carve_out_built_in_trees(trees);
   add_private_tmp(trees);
@@ -163,28 +178,24 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
     index.places.slot(link.path);
   }
 
-  std::map<TreeKind, std::vector<PathSet>> sets;
-  std::vector<std::size_t> numbers;  // of each tree, among the sets of its kind
-  for (const Tree& tree : index.trees) {
-    std::vector<PathSet>& same_kind = sets[tree.declaration.kind];
-    index.places.slot(tree.found.real_path).push_back(numbers.size());
-    numbers.push_back(same_kind.size());
-    same_kind.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
+  // A tree without exceptions holds everything at and below its root: no set is needed to tell.
+  std::vector<std::optional<PathSet>> carved(index.trees.size());
+  for (std::size_t number = 0; number < index.trees.size(); ++number) {
+    const Tree& tree = index.trees[number];
+    index.places.slot(tree.found.real_path).push_back(number);
+    if (!tree.real_exceptions.empty())
+      carved[number] = PathSet::tree(tree.found.real_path, tree.real_exceptions);
   }
-  index.inputs = PathSet::union_of(sets[TreeKind::Input]);
-  index.outputs = PathSet::union_of(sets[TreeKind::Output]);
-  index.temps = PathSet::union_of(sets[TreeKind::Temp]);
 
   // At each boundary, the tree with the deepest root that holds the path decides; if none holds it,
   // the deepest that would but for an exception is remembered, to explain the refusal.
   const auto rule_at = [&](std::string_view path) {
     std::optional<Index::Rule> rule;
     index.places.for_each_above(path, [&](const std::vector<std::size_t>& trees_here) {
-      for (const std::size_t tree : trees_here) {
-        const TreeKind kind = index.trees[tree].declaration.kind;
-        const bool excepted = !sets[kind][numbers[tree]].contains(path);
+      for (const std::size_t number : trees_here) {
+        const bool excepted = carved[number] && !carved[number]->contains(path);
         if (excepted && rule && !rule->excepted) continue;
-        rule = Index::Rule{tree, excepted};
+        rule = Index::Rule{number, excepted};
       }
     });
     return rule;
@@ -195,7 +206,8 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
       index.rules.set(exception, rule_at(exception));
   }
 
-  for (Tree& tree : index.trees) TRY(list_neighbours(tree, index.inputs));
+  const auto is_input = [&](std::string_view path) { return index.holds(TreeKind::Input, path); };
+  for (Tree& tree : index.trees) TRY(list_neighbours(tree, is_input));
   return {};
 }
 
