@@ -78,12 +78,16 @@ int bind_classic(const Step& step) {
   return error;
 }
 
-int set_attributes(const Step& step, unsigned flags) {
-  const MountAttributes attributes{
-      .set = step.number, .clear = 0, .propagation = 0, .user_namespace = 0};
-  return errno_if(::syscall(kSysMountSetattr, AT_FDCWD, step.target, flags, &attributes,
-                            sizeof attributes) != 0);
+int change_mount(const char* target, unsigned flags, const MountAttributes& attributes) {
+  return errno_if(
+      ::syscall(kSysMountSetattr, AT_FDCWD, target, flags, &attributes, sizeof attributes) != 0);
 }
+
+int set_attributes(const Step& step) {
+  return change_mount(step.target, 0x8000U /* AT_RECURSIVE */, {.set = step.number});
+}
+
+int unseal(const Step& step) { return change_mount(step.target, 0, {.clear = kMountReadOnly}); }
 
 // pivot_root(".", ".") stacks the new root over the old one, so that no directory for the old root
 // is needed inside the sandbox; pivot_root(2) documents the idiom.
@@ -186,8 +190,8 @@ class Interpreter {
       case Step::Kind::Remount:
         return errno_if(::mount(nullptr, step.target, nullptr, MS_BIND | MS_REMOUNT | step.flags,
                                 nullptr) != 0);
-      case Step::Kind::Attributes: return set_attributes(step, 0x8000U /* AT_RECURSIVE */);
-      case Step::Kind::AttributesOfOne: return set_attributes(step, 0);
+      case Step::Kind::Attributes: return set_attributes(step);
+      case Step::Kind::Unseal: return unseal(step);
       case Step::Kind::ChangeDirectory: return errno_if(::chdir(step.target) != 0);
       case Step::Kind::PivotRoot: return pivot_root();
       case Step::Kind::KeepProc: return keep_proc(step);

@@ -23,15 +23,17 @@ using StepKind = Step::Kind;
 constexpr const char* kBase = "/proc";
 constexpr unsigned kInsideBuilder = 1000;
 
-bool is_writable(EntryKind kind) {
-  return kind == EntryKind::Output || kind == EntryKind::OutputInPlace || kind == EntryKind::Temp;
-}
+constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
 
 class Lowering {
  public:
   Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {
-    for (const Entry& entry : plan.view)
-      if (is_writable(entry.kind)) writable_.push_back(entry.path);
+    for (const Entry& entry : plan.view) {
+      if (entry.kind == EntryKind::OutputInPlace) in_place_.push_back(entry.path);
+      if (entry.kind == EntryKind::OutputInPlace || entry.kind == EntryKind::Output ||
+          entry.kind == EntryKind::Temp)
+        writable_.push_back(entry.path);
+    }
   }
 
   LoweredScript make() {
@@ -42,9 +44,11 @@ class Lowering {
     if (plan_.network.mode == NetworkPolicy::Mode::Loopback) add({.kind = StepKind::RaiseLoopback});
     add({.kind = StepKind::MakePrivate});
     root();
-    read_only_part();
+    view();
     seal();
-    writable_part();
+    unseal();
+    devices();
+    in_place_part();
     add({.kind = StepKind::PivotRoot});
     if (facts_.own_terminal) add({.kind = StepKind::OpenTerminal});
     second_user_namespace();
@@ -157,23 +161,25 @@ class Lowering {
     return {.path = entry.source, .device = entry.device, .inode = entry.inode};
   }
 
-  // Entries at or below a writable one are put there after the rest was made read only.
-  [[nodiscard]] bool is_in_writable_part(const Entry& entry) const {
-    return std::any_of(writable_.begin(), writable_.end(),
-                       [&](const std::string& path) { return is_within(entry.path, path); });
-  }
-  [[nodiscard]] bool has_writable_above(const Entry& entry) const {
-    return std::any_of(writable_.begin(), writable_.end(), [&](const std::string& path) {
-      return is_strictly_within(entry.path, path);
-    });
+  // A listing is as read only as what it stands on: on the root it needs no mount of its own, over
+  // the host's directory and inside something writable it does.
+  [[nodiscard]] bool is_own_mount(const Entry& listing) const {
+    return !listing.make_point ||
+           std::any_of(writable_.begin(), writable_.end(),
+                       [&](const std::string& path) { return is_within(listing.path, path); });
   }
 
-  // So does a file that covers one of the host's where the root is the host's, too: before there is
-  // a /dev/shm there is nowhere to make it.
-  [[nodiscard]] bool comes_after_seal(const Entry& entry) const {
-    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Hidden;
-    const bool covers = file && entry.type == FileType::File && !entry.make_point;
-    return is_in_writable_part(entry) || (covers && root_is_of_host());
+  // An output that is changed in place may have mounts of the host below it, which stay writable
+  // with it. It is put there after the rest was sealed, and what is declared inside it is sealed
+  // one by one.
+  [[nodiscard]] bool is_in_place(const Entry& entry) const {
+    return std::any_of(in_place_.begin(), in_place_.end(),
+                       [&](const std::string& path) { return is_within(entry.path, path); });
+  }
+  [[nodiscard]] bool is_inside_in_place(const Entry& entry) const {
+    return std::any_of(in_place_.begin(), in_place_.end(), [&](const std::string& path) {
+      return is_strictly_within(entry.path, path);
+    });
   }
 
   void make_point(const Entry& entry) {
@@ -184,13 +190,12 @@ class Lowering {
       add({.kind = StepKind::MakeDirectory, .target = inside(entry.path), .number = 0755});
   }
 
-  void read_only_part() {
+  void view() {
     for (const Entry& entry : plan_.view) {
-      if (is_in_writable_part(entry)) {
-        if (is_writable(entry.kind) && !has_writable_above(entry)) make_point(entry);
-        continue;
-      }
-      if (!comes_after_seal(entry)) put(entry);
+      if (!is_in_place(entry))
+        put(entry);
+      else if (!is_inside_in_place(entry))
+        make_point(entry);
     }
   }
 
@@ -207,17 +212,16 @@ class Lowering {
         bind(object_of(entry), inside(entry.path));
         break;
       case EntryKind::Listing:
-        if (entry.make_point)
-          make_point(entry);
-        else
+        make_point(entry);
+        if (is_own_mount(entry))
           mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV, "mode=0755,size=16m");
         break;
       case EntryKind::Hidden: put_hidden(entry); break;
       case EntryKind::Devices: make_devices(entry); break;
       case EntryKind::Processes: make_processes(entry); break;
-      case EntryKind::Output:
-      case EntryKind::OutputInPlace:
-      case EntryKind::Temp: put_writable(entry); break;
+      case EntryKind::Output: put_output(entry); break;
+      case EntryKind::OutputInPlace: put_in_place(entry); break;
+      case EntryKind::Temp: put_temp(entry); break;
     }
   }
 
@@ -295,25 +299,39 @@ class Lowering {
   // One call makes the whole finished tree read only, sub-mounts of the inputs included.
   void seal() {
     sealed_ = true;
-    constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
     if (!facts_.classic_mounts) {
       add({.kind = StepKind::Attributes, .target = ".", .number = kSealed});
       return;
     }
-    for (const Entry& entry : plan_.view) {
-      if (comes_after_seal(entry)) continue;
-      if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
-      if (entry.kind == EntryKind::Processes && !nests())
-        attributes("", entry.path, kSealed | kMountNoExecute);
-      const bool covered =
-          !entry.make_point && (entry.kind == EntryKind::Listing ||
-                                entry.kind == EntryKind::File || entry.kind == EntryKind::Devices);
-      if (covered || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
-    }
-    if (!root_is_of_host()) attributes("", "/", kSealed);
+    for (const Entry& entry : plan_.view)
+      if (!is_in_place(entry)) seal_one(entry);
+    if (plan_.view.empty() || plan_.view.front().path != "/") attributes("", "/", kSealed);
   }
 
-  void writable_part() {
+  void seal_one(const Entry& entry) {
+    if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
+    if (entry.kind == EntryKind::Processes && !nests())
+      attributes("", entry.path, kSealed | kMountNoExecute);
+    const bool covers =
+        !entry.make_point && (entry.kind == EntryKind::Listing || entry.kind == EntryKind::File);
+    if (covers || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+  }
+
+  // Outputs and temps are mounts of their own: only they become writable again, nothing below or
+  // beside them.
+  void unseal() {
+    for (const Entry& entry : plan_.view) {
+      if (is_in_place(entry)) continue;
+      if (entry.kind == EntryKind::Output && facts_.classic_mounts)
+        attributes(facts_.staging.at(entry.path).path, entry.path,
+                   kMountNoSetuid | kMountNoDevices);
+      const bool writable = entry.kind == EntryKind::Output || entry.kind == EntryKind::Temp;
+      if (writable && !facts_.classic_mounts)
+        add({.kind = StepKind::Unseal, .target = inside(entry.path)});
+    }
+  }
+
+  void devices() {
     const auto null =
         std::find_if(facts_.devices.begin(), facts_.devices.end(),
                      [](const HostObject& device) { return device.path == "/dev/null"; });
@@ -324,15 +342,13 @@ class Lowering {
     for (const HostObject& device : facts_.devices) bind_device(device, device.path);
     mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
     mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
+  }
+
+  void in_place_part() {
     for (const Entry& entry : plan_.view) {
-      if (!comes_after_seal(entry)) continue;
+      if (!is_in_place(entry)) continue;
       put(entry);
-      // What comes after seal() is sealed one by one.
-      constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
-      if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
-      const bool covers = !entry.make_point && (entry.kind == EntryKind::Listing ||
-                                                entry.kind == EntryKind::File);
-      if (covers || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+      seal_one(entry);
     }
   }
 
@@ -343,23 +359,27 @@ class Lowering {
     attributes(device.path, path, kMountReadOnly | kMountNoSetuid | kMountNoExecute);
   }
 
-  void put_writable(const Entry& entry) {
-    if (has_writable_above(entry)) make_point(entry);
-    if (entry.kind == EntryKind::Temp && entry.type == FileType::File) {
+  void put_temp(const Entry& entry) {
+    make_point(entry);
+    if (entry.type == FileType::File)
       cover_with_file(entry.path, "", 0644);
-      return;
-    }
-    if (entry.kind == EntryKind::Temp) {
+    else
       mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV,
             entry.path == kTemporary ? "mode=1777" : "mode=0755");
-      return;
-    }
+  }
+
+  void put_output(const Entry& entry) {
+    make_point(entry);
     const auto staged = facts_.staging.find(entry.path);
-    const bool in_place = entry.kind == EntryKind::OutputInPlace;
-    CHECK(in_place || staged != facts_.staging.end());
-    bind(in_place ? object_of(entry) : staged->second, inside(entry.path));
-    attributes(in_place ? entry.source : staged->second.path, entry.path,
-               kMountNoSetuid | kMountNoDevices);
+    CHECK(staged != facts_.staging.end());
+    bind(staged->second, inside(entry.path));
+    if (sealed_) attributes(staged->second.path, entry.path, kMountNoSetuid | kMountNoDevices);
+  }
+
+  void put_in_place(const Entry& entry) {
+    if (is_inside_in_place(entry)) make_point(entry);
+    bind(object_of(entry), inside(entry.path));
+    attributes(entry.source, entry.path, kMountNoSetuid | kMountNoDevices);
   }
 
   // The mounts belong to the first user namespace. A process in the second has no power over them,
@@ -441,7 +461,8 @@ class Lowering {
 
   const Plan& plan_;
   const Facts& facts_;
-  std::vector<std::string> writable_;
+  std::vector<std::string> in_place_;
+  std::vector<std::string> writable_;  // those, outputs and temps
   LoweredScript script_;
   bool sealed_ = false;  // what is put there from now on is not covered by seal()
 };

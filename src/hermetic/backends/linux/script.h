@@ -28,7 +28,7 @@ struct Step {
     BindClassic,      // the same by mount(2), for kernels without open_tree()
     Remount,          // target, with flags: what BindClassic cannot do at once
     Attributes,       // target: adds `number` (kMount…) to it and everything below
-    AttributesOfOne,  // the same for the mount at target alone
+    Unseal,           // the mount at target, and it alone, becomes writable
     ChangeDirectory,  // target
     PivotRoot,        // the working directory becomes /, the old root is gone
     KeepProc,  // a writable copy of the /proc at target, for WriteProc; it has no name anywhere

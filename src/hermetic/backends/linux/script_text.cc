@@ -30,8 +30,7 @@ std::string describe(const Step& step) {
     case Kind::Remount: return fmt::format("remounting {} with flags {:#x}", target, step.flags);
     case Kind::Attributes:
       return fmt::format("adding attributes {:#x} to {} and below", step.number, target);
-    case Kind::AttributesOfOne:
-      return fmt::format("adding attributes {:#x} to {}", step.number, target);
+    case Kind::Unseal: return fmt::format("making {} writable", target);
     case Kind::ChangeDirectory: return fmt::format("entering {}", target);
     case Kind::PivotRoot: return "changing the root";
     case Kind::KeepProc: return fmt::format("keeping a writable copy of {}", target);
