@@ -20,11 +20,27 @@ bool exists(const std::string& path) {
   return ::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// The host has it, but the private /tmp covers it.
+bool is_hidden_by_own_tmp(const Spec& spec, const AskedPath& asked) {
+  const Decision decision = spec.decide(asked.path, asked.operation);
+  const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
+  return own_tmp && asked.path != kTemporary && asked.operation != Operation::Write &&
+         exists(asked.path);
+}
+
 // A name that is nowhere is no loss to a reader; one that cannot be made is one to a writer.
 bool is_worth_telling(const Spec& spec, const AskedPath& asked) {
   if (is_within(asked.path, kProcesses) || is_within(asked.path, kDevices)) return false;
+  if (is_hidden_by_own_tmp(spec, asked)) return true;
   if (spec.decide(asked.path, asked.operation).allowed) return false;
   return asked.operation == Operation::Write || exists(asked.path);
+}
+
+std::string reason_for(const Spec& spec, const AskedPath& asked) {
+  if (is_hidden_by_own_tmp(spec, asked))
+    return fmt::format("{} is hidden: the sandbox has a {} of its own", printable(asked.path),
+                       kTemporary);
+  return explain(spec, asked.path, asked.operation);
 }
 
 std::string remedy_for(const AskedPath& asked) {
@@ -43,8 +59,8 @@ std::string explain_denied(const Spec& spec, const Outcome& outcome) {
   if (denied.empty()) return "";
   std::string text = "the command asked for paths that are not declared:\n";
   for (std::size_t i = 0; i < denied.size() && i < kMostLines; ++i)
-    text += fmt::format("  {}\n    to allow it: {}\n",
-                        explain(spec, denied[i].path, denied[i].operation), remedy_for(denied[i]));
+    text += fmt::format("  {}\n    to allow it: {}\n", reason_for(spec, denied[i]),
+                        remedy_for(denied[i]));
   if (denied.size() > kMostLines)
     text += fmt::format("  and {} more\n", denied.size() - kMostLines);
   text.pop_back();  // the printer ends the line

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# hermetic doctor, and the program's own switches.
+bats_require_minimum_version 1.5.0
+
+setup() {
+  directory=$(mktemp -d)
+  cd "$directory"
+}
+teardown() { rm -rf "$directory"; }
+
+@test "doctor tries the promises and finds them kept" {
+  run "$HERMETIC_PROGRAM" doctor
+  [ "$status" -eq 0 ]
+  [[ $output == *'inputs-read-only'*'write: EROFS'* ]]
+  [[ $output == *'link across mounts: EXDEV'* ]]
+  [[ $output != *BROKEN* ]]
+}
+
+@test "doctor speaks JSON, and leaves nothing" {
+  "$HERMETIC_PROGRAM" doctor --json >found.json
+  /usr/bin/python3 - <<'PYTHON'
+import json
+found = json.load(open("found.json"))
+tried = [row for row in found["clauses"] if "tried" in row]
+assert len(tried) >= 12 and all(row["tried"]["held"] for row in tried), found
+PYTHON
+  if ls -d /tmp/.hermetic-doctor-*; then return 1; fi
+}
+
+@test "HERMETIC=off is refused unless the spec permits it, and the outcome says so" {
+  HERMETIC=off run "$HERMETIC_PROGRAM" run -- true
+  [ "$status" -eq 125 ]
+  [[ $output == *allow_unsandboxed* ]]
+  printf 'version: 1\ncommand: [sh, -c, "echo $HOME; exit 3"]\nallow_unsandboxed: true\n' >spec.yaml
+  HERMETIC=off run "$HERMETIC_PROGRAM" run --spec spec.yaml --json outcome.json
+  [ "$status" -eq 3 ]
+  [[ $output == *'without a sandbox'* ]]
+  grep -q '"hermetic": false' outcome.json
+  grep -q '"backend": "none"' outcome.json
+  printf 'version: 1\ncommand: [no-such-program]\nallow_unsandboxed: true\n' >spec.yaml
+  HERMETIC=off run -127 "$HERMETIC_PROGRAM" run --spec spec.yaml
+}
+
+@test "options of later releases are refused by name" {
+  for option in '--events x' '--evidence x' --usage '--samples x'; do
+    # shellcheck disable=SC2086  # two words
+    run "$HERMETIC_PROGRAM" run $option -- true
+    [ "$status" -eq 125 ]
+    [[ $output == *"${option%% *} is not there yet"* ]]
+  done
+}
+
+@test "HERMETIC_ variables stand below the spec, and options above it" {
+  HERMETIC_NETWORK=loopback run "$HERMETIC_PROGRAM" plan -- true
+  [[ $output == *'network      loopback'* ]]
+  printf 'version: 1\ncommand: ["true"]\ninputs: [/usr]\nnetwork: none\n' >spec.yaml
+  HERMETIC_NETWORK=loopback run "$HERMETIC_PROGRAM" plan --spec spec.yaml
+  [[ $output == *'network      none'* ]]
+  run "$HERMETIC_PROGRAM" plan --spec spec.yaml --network host
+  [[ $output == *'network      host'* ]]
+  HERMETIC_MEMORY=4Q run "$HERMETIC_PROGRAM" plan -- true
+  [ "$status" -eq 2 ]
+  [[ $output == *HERMETIC_MEMORY* ]]
+}
+
+@test "HERMETIC_DEBUG says what happens" {
+  HERMETIC_DEBUG=1 run "$HERMETIC_PROGRAM" run -- true
+  [[ $output == *started* && $output == *ended* ]]
+}
+
+@test "a failed command is explained on request" {
+  run "$HERMETIC_PROGRAM" run --explain -- cat /etc/debian_version
+  [ "$status" -eq 1 ]
+  [[ $output == *'/etc/debian_version may not be read: no declaration covers it'* ]]
+  [[ $output == *'--input /etc/debian_version'* ]]
+  run "$HERMETIC_PROGRAM" run --explain -- touch "$directory/new"
+  [[ $output == *"$directory/new may not be written: input '$directory'"* ]]
+  [[ $output == *"--output $directory"* ]]
+}
+
+@test "a file of the host's own /tmp is explained too" {
+  mkdir inner
+  echo text >there
+  cd inner
+  run "$HERMETIC_PROGRAM" run --explain -- cat "$directory/there"
+  [ "$status" -eq 1 ]
+  [[ $output == *"$directory/there is hidden: the sandbox has a /tmp of its own"* ]]
+  [[ $output == *"--input $directory/there"* ]]
+}
+
+@test "a limit that is not built yet refuses, and can be given up by name" {
+  run "$HERMETIC_PROGRAM" run --memory 64M -- true
+  [ "$status" -eq 125 ]
+  [[ $output == *memory-limit* ]]
+  run "$HERMETIC_PROGRAM" run --memory 64M --give-up memory-limit --json - -- true
+  [ "$status" -eq 0 ]
+  [[ $output == *'"hermetic": false'* ]]
+}
