@@ -4,7 +4,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
   directory=$(mktemp -d)
-  cd "$directory"
+  cd "$directory" || return
 }
 teardown() { rm -rf "$directory"; }
 
@@ -31,6 +31,7 @@ PYTHON
   HERMETIC=off run "$HERMETIC_PROGRAM" run -- true
   [ "$status" -eq 125 ]
   [[ $output == *allow_unsandboxed* ]]
+  # shellcheck disable=SC2016  # for the command
   printf 'version: 1\ncommand: [sh, -c, "echo $HOME; exit 3"]\nallow_unsandboxed: true\n' >spec.yaml
   HERMETIC=off run "$HERMETIC_PROGRAM" run --spec spec.yaml --json outcome.json
   [ "$status" -eq 3 ]
