@@ -60,7 +60,8 @@ TEST(MountTable, LeavesABackslashAloneThatEscapesNothing) {
 
 TEST(MountTable, ListsTheMountsStrictlyBelow) {
   std::vector<std::string> points;
-  for (const Mount* mount : sample().below("/home")) points.push_back(mount->point);
+  const MountTable table = sample();
+  for (const Mount* mount : table.below("/home")) points.push_back(mount->point);
   EXPECT_THAT(points, ElementsAre("/home/me/data"));
   EXPECT_THAT(sample().below("/usr"), IsEmpty());
   EXPECT_THAT(sample().below("/run/netns"), IsEmpty()) << "a root that is no path is in no tree";
