@@ -9,7 +9,7 @@
 
 namespace misbehave {
 
-[[noreturn]] inline void tell(bool succeeded, int error = errno) {
+[[noreturn]] inline void tell(bool succeeded, int error) {
   if (succeeded)
     std::puts("succeeded");
   else
@@ -18,13 +18,13 @@ namespace misbehave {
   std::_Exit(succeeded ? 0 : 1);
 }
 
+[[noreturn]] inline void tell(bool succeeded) { tell(succeeded, errno); }
+
 [[noreturn]] inline void usage(const char* text) {
   std::fprintf(stderr, "usage: %s\n", text);
   std::_Exit(2);
 }
 
-inline long number(const char* text) {
-  return static_cast<long>(std::strtoul(text, nullptr, 0));
-}
+inline long number(const char* text) { return static_cast<long>(std::strtoul(text, nullptr, 0)); }
 
 }  // namespace misbehave

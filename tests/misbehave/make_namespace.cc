@@ -12,7 +12,8 @@
 int main(int count, char** words) {
   if (count < 3) misbehave::usage("make_namespace clone|unshare FLAGS");
   const long flags = misbehave::number(words[2]);
-  if (std::string_view(words[1]) == "unshare") misbehave::tell(::unshare(static_cast<int>(flags)) == 0);
+  if (std::string_view(words[1]) == "unshare")
+    misbehave::tell(::unshare(static_cast<int>(flags)) == 0);
   const long pid = ::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
   if (pid == 0) ::_exit(0);
   const int error = errno;

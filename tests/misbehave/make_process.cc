@@ -32,6 +32,7 @@ int main(int count, char** words) {
     misbehave::tell(child > 0);
   }
   if (what == "many" && count == 3) {  // all of them alive at once
+    ::setpgid(0, 0);
     for (long i = 0; i < misbehave::number(words[2]); ++i) {
       const pid_t child = ::fork();
       if (child < 0) {

@@ -33,7 +33,8 @@ int main(int count, char** words) {
   if (whom == "seize_init") misbehave::tell(::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
   if (whom == "memory_of_init") misbehave::tell(read_memory_of(1));
   if (whom == "descriptor_of_init") misbehave::tell(take_descriptor_of(1));
-  if (whom != "child") misbehave::usage("trace init|seize_init|memory_of_init|descriptor_of_init|child");
+  if (whom != "child")
+    misbehave::usage("trace init|seize_init|memory_of_init|descriptor_of_init|child");
   const pid_t child = ::fork();
   if (child == 0)
     for (;;) ::pause();

@@ -128,6 +128,24 @@ inline Plain run_plainly(const Words& command) {
 
 inline bool is_root() { return ::geteuid() == 0; }
 
+// The text that `ask` returns in a child process that may mount things without anybody noticing.
+inline Answer ask_with_own_mounts(const std::function<std::string()>& ask) {
+  const std::string user = std::to_string(::geteuid());
+  const std::string group = std::to_string(::getegid());
+  return ask_in_mount_namespace([&]() -> std::string {
+    try {
+      if (user != "0") {  // the kinds of namespaces that were made need their numbers
+        std::ofstream("/proc/self/setgroups") << "deny";
+        std::ofstream("/proc/self/uid_map") << user + " " + user + " 1";
+        std::ofstream("/proc/self/gid_map") << group + " " + group + " 1";
+      }
+      return ask();
+    } catch (const std::exception& problem) {
+      return std::string("exception: ") + problem.what();
+    }
+  });
+}
+
 enum class Control {
   Succeeds,        // the act works outside
   SucceedsAsRoot,  // the same, if the test is root; a plain user may not do it outside either
@@ -136,13 +154,15 @@ enum class Control {
 };
 
 // The act is denied inside, with one of the errors, and the control shows that the test can fail.
-inline void expect_denied(const SpecBuilder& builder, const Words& act, const std::vector<int>& errors,
-                          Control control, Mounts mounts = Mounts::Detect) {
+inline void expect_denied(const SpecBuilder& builder, const Words& act,
+                          const std::vector<int>& errors, Control control,
+                          Mounts mounts = Mounts::Detect) {
   SpecBuilder with_act = builder;
   with_act.command(act);
-  const Outcome inside = run(with_act, captured(), mounts);
   SCOPED_TRACE(::testing::PrintToString(act));
-  EXPECT_EQ(inside.ending, Ending(Exited{1})) << inside.standard_output.text << inside.standard_error.text;
+  const Outcome inside = run(with_act, captured(), mounts);
+  ASSERT_EQ(inside.ending, Ending(Exited{1}))
+      << inside.standard_output.text << inside.standard_error.text;
   std::vector<std::string> expected;
   for (const int error : errors)
     expected.push_back("denied " + std::to_string(error) + " " + ::strerrorname_np(error) + "\n");

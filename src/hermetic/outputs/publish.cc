@@ -114,9 +114,8 @@ class Publisher {
     const std::string name(last_component(path));
     if (::mkdirat(parent->get(), name.c_str(), 0755) != 0)
       return system_error(fmt::format("cannot make the directory '{}'", printable(path)), errno);
-    undo_.push_back([parent, name] {
-      (void)::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR);
-    });
+    undo_.push_back(
+        [parent, name] { (void)::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR); });
     return {};
   }
 

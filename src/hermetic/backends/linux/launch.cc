@@ -110,8 +110,9 @@ Result<Launched> launch(const LoweredScript& script, int init, Channel channel,
   if (network == NetworkNamespace::Own) namespaces |= CLONE_NEWNET;
 
   // CLONE_VM | CLONE_VFORK: the child borrows our memory instead of copying our page tables, so
-  // that starting a command costs the same from a large process as from a small one. No exit
-  // signal: the caller's own SIGCHLD handler and wait() calls are none of our business.
+  // that starting a command costs the same from a large process as from a small one. No exit signal
+  // is asked for, but execve() sets SIGCHLD: a handler or a wait() of the caller may learn of init,
+  // and nothing here relies on being the one who reaps it.
   alignas(16) std::array<std::byte, kChildStackBytes> stack;
   int pidfd = -1;
   int pid = -1;

@@ -48,7 +48,7 @@ class Lowering {
     seal();
     unseal();
     devices();
-    in_place_part();
+    late_part();
     add({.kind = StepKind::PivotRoot});
     if (facts_.own_terminal) add({.kind = StepKind::OpenTerminal});
     second_user_namespace();
@@ -182,6 +182,14 @@ class Lowering {
     });
   }
 
+  // So is a file that covers one of the host's where the root is the host's, too: there is nowhere
+  // to make it before there is a /dev/shm.
+  [[nodiscard]] bool comes_late(const Entry& entry) const {
+    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Hidden;
+    const bool covers = file && entry.type == FileType::File && !entry.make_point;
+    return is_in_place(entry) || (covers && root_is_of_host());
+  }
+
   void make_point(const Entry& entry) {
     if (!entry.make_point) return;
     if (entry.type == FileType::File)
@@ -192,9 +200,9 @@ class Lowering {
 
   void view() {
     for (const Entry& entry : plan_.view) {
-      if (!is_in_place(entry))
+      if (!comes_late(entry))
         put(entry);
-      else if (!is_inside_in_place(entry))
+      else if (is_in_place(entry) && !is_inside_in_place(entry))
         make_point(entry);
     }
   }
@@ -304,8 +312,8 @@ class Lowering {
       return;
     }
     for (const Entry& entry : plan_.view)
-      if (!is_in_place(entry)) seal_one(entry);
-    if (plan_.view.empty() || plan_.view.front().path != "/") attributes("", "/", kSealed);
+      if (!comes_late(entry)) seal_one(entry);
+    if (!root_is_of_host()) attributes("", "/", kSealed);
   }
 
   void seal_one(const Entry& entry) {
@@ -313,8 +321,9 @@ class Lowering {
     if (entry.kind == EntryKind::Processes && !nests())
       attributes("", entry.path, kSealed | kMountNoExecute);
     const bool covers =
-        !entry.make_point && (entry.kind == EntryKind::Listing || entry.kind == EntryKind::File);
-    if (covers || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+        !entry.make_point && (entry.kind == EntryKind::File || entry.kind == EntryKind::Devices);
+    const bool listing = entry.kind == EntryKind::Listing && is_own_mount(entry);
+    if (covers || listing || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
   }
 
   // Outputs and temps are mounts of their own: only they become writable again, nothing below or
@@ -344,9 +353,9 @@ class Lowering {
     mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
   }
 
-  void in_place_part() {
+  void late_part() {
     for (const Entry& entry : plan_.view) {
-      if (!is_in_place(entry)) continue;
+      if (!comes_late(entry)) continue;
       put(entry);
       seal_one(entry);
     }

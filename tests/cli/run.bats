@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# hermetic run as its users see it: exit codes, streams, messages, outputs. What a command can and
+# cannot do inside is tested by tests/sandbox.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  mkdir "$BATS_TEST_TMPDIR/w"
+  cd "$BATS_TEST_TMPDIR/w" || return
+}
+
+hermetic() { "$HERMETIC_PROGRAM" "$@"; }
+
+# The files in which outputs are prepared; none may be left.
+staged() { find /var/tmp /tmp -maxdepth 1 -name ".hermetic-$UID-*" 2>/dev/null | sort; }
+
+is_ready() { # the command has said so
+  for ((i = 0; i < 200; ++i)); do
+    [ ! -s ready ] || return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+@test "the exit code is that of the command" {
+  hermetic run -- true
+  run -42 hermetic run -- sh -c 'exit 42'
+  [ "$output" = "" ]
+}
+
+@test "a signal is 128 and its number, and is told" {
+  run -139 hermetic run -- sh -c 'kill -SEGV $$'
+  [[ $output == *"signal 11"* ]]
+  run -143 hermetic run --quiet -- sh -c 'kill -TERM $$'
+  [ "$output" = "" ]
+}
+
+@test "a command that is not there is 127, one that cannot be executed 126" {
+  run -127 hermetic run -- no-such-command
+  [[ $output == *"'no-such-command' is not there inside the sandbox"* ]]
+  run -127 hermetic run -- /no/such/command
+  echo 'not a program' >file
+  run -126 hermetic run -- ./file
+  [[ $output == *"'./file' cannot be executed"* ]]
+  run -126 hermetic run -- /usr
+}
+
+@test "a run that takes too long is 124" {
+  run -124 hermetic run --timeout 300ms -- sleep 1000
+  [[ $output == *"after 300ms, its limit of wall time"* ]]
+  run -124 hermetic run --timeout 300ms -- sh -c 'trap "" TERM; while :; do sleep 1; done'
+  run -124 hermetic run --timeout 300ms -- sh -c 'kill -STOP $$'
+}
+
+@test "a spec that cannot be meant is refused before anything runs" {
+  run hermetic run --input "$PWD/nothing" -- touch ran
+  [ "$status" -eq 125 ] || [ "$status" -eq 2 ]
+  [[ $output == *"$PWD/nothing"* ]]
+  run hermetic run --no-such-option -- true
+  [ "$status" -ne 0 ]
+  [[ $output == *--no-such-option* ]]
+}
+
+@test "standard streams pass through" {
+  [ "$(echo in | hermetic run -- cat)" = in ]
+  [ "$(hermetic run -- sh -c 'echo out; echo err >&2' 2>/dev/null)" = out ]
+  [ "$(hermetic run -- sh -c 'echo out; echo err >&2' 2>&1 >/dev/null)" = err ]
+  [ "$(hermetic run -- wc -c </dev/null)" = 0 ]
+}
+
+@test "closed streams are no obstacle" {
+  hermetic run -- true <&-
+  hermetic run -- true >&-
+  hermetic run -- true 2>&-
+  hermetic run -- true <&- >&- 2>&-
+}
+
+@test "256 MB go through a pipe unchanged" {
+  sum=$(hermetic run -- sh -c 'yes hermetic | head -c 268435456' | sha256sum)
+  [ "$sum" = "$(yes hermetic | head -c 268435456 | sha256sum)" ]
+}
+
+@test "a reader that goes away ends the command" {
+  [ "$(timeout 20 "$HERMETIC_PROGRAM" run --quiet -- yes | head -n 1)" = y ]
+}
+
+@test "without a spec the current directory can be read and nothing else be seen" {
+  echo content >file
+  echo secret >../secret
+  [ "$(hermetic run -- cat file)" = content ]
+  run hermetic run -- cat ../secret
+  [[ $output == *"No such file"* ]]
+  run hermetic run -- sh -c 'echo x >file'
+  [ "$status" -ne 0 ]
+  [ "$(cat file)" = content ]
+}
+
+@test "the environment is exact" {
+  export HERMETIC_TEST_SECRET=secret PASSED=1
+  run -0 hermetic run --env A=1 --pass-env PASSED -- env
+  [[ $output == *A=1* ]]
+  [[ $output == *PASSED=1* ]]
+  [[ $output != *secret* ]]
+}
+
+@test "inherited descriptors stay outside" {
+  exec 9</etc/passwd
+  run -0 hermetic run -- sh -c 'ls /proc/self/fd | tr "\n" " "'
+  exec 9<&-
+  [ "$output" = "0 1 2 3 " ]
+}
+
+@test "an output is published when the run succeeds, and only then" {
+  before=$(staged)
+  mkdir out
+  echo old >out/old
+  run -1 hermetic run --output out -- sh -c 'echo new >out/new; exit 1'
+  [ "$(ls out)" = old ]
+  hermetic run --output out -- sh -c 'ls out; echo new >out/new'
+  [ "$(ls out)" = new ]
+  hermetic run --output-file made/deep/file -- sh -c 'echo x >made/deep/file'
+  [ "$(cat made/deep/file)" = x ]
+  [ "$(staged)" = "$before" ]
+}
+
+@test "the outputs of a failed run can be kept" {
+  run -3 hermetic run --output out --keep-failed kept -- sh -c 'echo x >out/x; exit 3'
+  [ ! -e out ]
+  [ "$(find kept -name x -exec cat {} +)" = x ]
+}
+
+@test "what must not leave is refused and named" {
+  run hermetic run --output out -- mkfifo out/fifo
+  [ "$status" -ne 0 ]
+  [[ $output == *"out/fifo' is a device, fifo or socket"* ]]
+  [ ! -e out ]
+}
+
+@test "an exception is hidden" {
+  mkdir secret
+  echo secret >secret/key
+  run hermetic run --input "$PWD" --except "$PWD/secret" -- cat secret/key
+  [ "$status" -ne 0 ]
+  [[ $output != *$'\n'secret* ]]
+  [[ $output == *denied* || $output == *"No such file"* ]]
+}
+
+@test "the outcome is written as JSON" {
+  run -0 hermetic run --output out --json outcome.json -- sh -c 'echo x >out/x'
+  run -0 python3 - <<'EOF'
+import json
+outcome = json.load(open("outcome.json"))
+assert outcome["hermetic"] is True, outcome
+assert outcome["ending"] == "exited" and outcome["exit_code"] == 0, outcome
+(published,) = outcome["outputs"]
+assert published["path"].endswith("/out") and published["digest"].startswith("sha256:"), published
+EOF
+  run -124 hermetic run --timeout 200ms --json outcome.json -- sleep 1000
+  run -0 python3 -c 'import json; assert json.load(open("outcome.json"))["ending"] == "timed_out"'
+  run -137 hermetic run --json outcome.json -- sh -c 'kill -KILL $$'
+  run -0 python3 -c 'import json; o = json.load(open("outcome.json")); assert (o["ending"], o["signal"]) == ("signaled", 9), o'
+}
+
+@test "a dry run runs nothing" {
+  hermetic run --dry-run --output out -- touch out/ran
+  [ ! -e out ]
+}
+
+# The program itself in the background, not the function: $! must be hermetic. bats waits for whoever
+# holds its descriptor 3.
+@test "signals are forwarded to the command" {
+  "$HERMETIC_PROGRAM" run --quiet -- \
+    sh -c 'trap "exit 77" TERM; echo ready; while :; do sleep 0.1; done' >ready 3>&- &
+  pid=$!
+  is_ready
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 77 ]
+}
+
+@test "nothing survives when hermetic is killed" {
+  marker=1000.${$}1
+  "$HERMETIC_PROGRAM" run -- \
+    sh -c "setsid sleep $marker & trap '' TERM HUP; echo ready; sleep $marker" >ready 3>&- &
+  pid=$!
+  is_ready
+  kill -KILL "$pid"
+  left=1
+  for ((i = 0; i < 100 && left > 0; ++i)); do
+    sleep 0.05
+    left=$(pgrep -fc "sleep $marker" || true)
+  done
+  [ "$left" -eq 0 ]
+}
+
+@test "a tree below another directory needs no place on the host" {
+  mkdir src
+  echo x >src/file
+  hermetic run --input "$PWD/src" --output src/build -- sh -c 'cat src/file >src/build/copy' 2>/dev/null ||
+    hermetic run --input "$PWD/src" --except "$PWD/src/build" --output src/build -- \
+      sh -c "cat $PWD/src/file >$PWD/src/build/copy"
+  [ "$(cat src/build/copy)" = x ]
+}
+
+@test "a limit that is not there yet is refused by name" {
+  run hermetic run --memory 64M -- true
+  if [ "$status" -ne 0 ]; then
+    [[ $output == *memory-limit* ]]
+  fi
+}
+
+@test "a sandbox in a sandbox works or names what it lacks" {
+  run hermetic run --input "$HERMETIC_PROGRAM" --dir / -- "$HERMETIC_PROGRAM" run --dir / -- true
+  [ "$status" -ne 0 ]
+  [[ $output == *namespaces* ]]
+  [[ $output == *hint* ]]
+}
