@@ -145,9 +145,9 @@ TEST(Namespaces, CannotBeMade) {
   for (const char* how : {"clone", "unshare"}) {
     expect_denied(make(how, CLONE_NEWUSER), EPERM, Control::Succeeds);
     expect_denied(make(how, CLONE_NEWUSER | CLONE_NEWNS), EPERM, Control::Succeeds);
-    for (const std::uint64_t flag :
-         {CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWPID})
-      expect_denied(sandboxed({}).identity(Identity::Root), make(how, flag), {EPERM},
+    for (const int flag : {CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWPID})
+      expect_denied(sandboxed({}).identity(Identity::Root),
+                    make(how, std::uint64_t{static_cast<unsigned>(flag)}), {EPERM},
                     Control::SucceedsAsRoot);
   }
 }
