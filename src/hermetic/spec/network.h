@@ -35,7 +35,7 @@ struct HostRule {
 
 struct NetworkPolicy {
   enum class Mode {
-    None,      // no interface at all
+    None,      // no interface that is up
     Loopback,  // the sandbox's own 127.0.0.1 and ::1, nothing beyond
     Hosts,     // the rules in `hosts` and nothing else
     Host,      // the caller's network, unrestricted: not hermetic
