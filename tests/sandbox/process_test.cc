@@ -86,7 +86,8 @@ TEST(Threads, RunsFromSeveralAtOnce) {
 
 // What it costs is measured by benchmarks/launch.py.
 TEST(Threads, ALargeCallerWithThreadsCanRunCommands) {
-  const std::vector<char> memory(std::size_t{200} << 20U, 'x');  // touched, so that it is really there
+  const std::vector<char> memory(std::size_t{200} << 20U,
+                                 'x');  // touched, so that it is really there
   std::atomic<bool> over = false;
   std::thread busy([&] {
     while (!over) std::vector<char>(4096).back() = memory[12345];
