@@ -1,6 +1,8 @@
 // Standard input, output and error, and that no other descriptor gets in.
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <thread>
 
@@ -99,6 +101,26 @@ TEST(Streams, ACommandMayLeaveItsInputUnread) {
   RunOptions options = captured();
   options.standard_input = reader.get();
   EXPECT_EQ(run(shell("exit 6"), options).ending, Ending(Exited{6}));
+}
+
+// The command hands its standard output to somebody outside who keeps it open.
+TEST(Streams, OneThatWasGivenAwayDoesNotHoldTheRunUp) {
+  const TempDir dir;
+  const std::string name = dir.directory("in") + "/socket";
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, name.data(), name.size());
+  const UniqueFd server(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(server.get(), 1), 0);  // what is sent waits in the queue, its descriptor open
+  const Outcome outcome =
+      run(sandboxed({"python3", "-c",
+                     "import socket\ns=socket.socket(socket.AF_UNIX)\ns.connect('" + name +
+                         "')\nsocket.send_fds(s,[b'x'],[1])\nprint('given')"})
+              .input(dir / "in")
+              .limits({.wall_time = std::chrono::seconds(20)}));
+  EXPECT_EQ(outcome.ending, Ending(Exited{0})) << outcome.standard_error.text;
+  EXPECT_EQ(outcome.standard_output.text, "given\n");
 }
 
 // The streams can be crossed, doubled and taken from any number.

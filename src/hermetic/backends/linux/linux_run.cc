@@ -54,19 +54,30 @@ struct Capture {
   UniqueFd pipe;
   Captured kept;
 
-  // Reads what is there; closes the pipe at its end.
-  void drain(std::size_t cap) {
+  // Reads what is there and closes the pipe at its end. Returns false if nothing was read.
+  bool drain(std::size_t cap) {
     std::array<char, 65536> block;
     const ssize_t size = ::read(pipe.get(), block.data(), block.size());
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return false;
     if (size <= 0) {
       pipe.reset();
-      return;
+      return false;
     }
     const std::size_t room = cap - std::min(cap, kept.text.size());
     const std::size_t taken = std::min(room, static_cast<std::size_t>(size));
     kept.text.append(block.data(), taken);
     kept.truncated = kept.truncated || taken < static_cast<std::size_t>(size);
+    return true;
+  }
+
+  // Everybody inside is gone: what is in the pipe is all. Somebody outside who was handed its other
+  // end (SCM_RIGHTS) does not hold us up.
+  void drain_rest(std::size_t cap) {
+    if (!pipe.is_open()) return;
+    (void)::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
+    while (drain(cap)) {
+    }
+    pipe.reset();
   }
 };
 
@@ -109,8 +120,7 @@ class LinuxRun final : public Run {
     while (!finished_ && !gone_) TRY(poll_once());
     reap();
     if (relay_) relay_->drain();
-    for (Capture& capture : captures_)
-      while (capture.pipe.is_open()) capture.drain(options_.capture_bytes.value_or(0));
+    for (Capture& capture : captures_) capture.drain_rest(options_.capture_bytes.value_or(0));
     Outcome outcome;
     outcome.ending = ending();
     outcome.usage = usage();
