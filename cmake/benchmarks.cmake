@@ -1,8 +1,9 @@
 # benchmarks/NAME_bench.cc becomes the program NAME_bench. Where there are tests they are built with the
-# rest and each is run for a moment, so that they keep working; elsewhere only by "--target benchmarks".
+# rest and each is run for a moment, so that they keep working (not under a sanitizer: what it measures is
+# not the program); elsewhere only by "--target benchmarks".
 find_package(benchmark QUIET CONFIG)
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/benchmarks/*_bench.cc")
-if(NOT benchmark_FOUND OR HERMETIC_FUZZ)
+if(NOT benchmark_FOUND OR HERMETIC_FUZZ OR HERMETIC_SANITIZE)
   set(bench_sources)
 endif()
 add_custom_target(benchmarks)
