@@ -24,9 +24,11 @@
 namespace {
 
 struct Variant {
-  bool nested;   // user namespaces, and the mounts made in them, are allowed
-  bool no_fork;  // threads are, processes are not
-  bool no_exec;  // nothing but the program at kProgramDescriptor
+  bool nested;     // user namespaces, and the mounts made in them, are allowed
+  bool no_fork;    // threads are, processes are not
+  bool no_exec;    // nothing but the program at kProgramDescriptor
+  bool no_set_id;  // an output is changed in place: no file there may get a set-user-id or
+                   // set-group-id bit
 };
 
 // What a new kernel adds after this is not there inside: mseal(2), 6.10. It covers
@@ -54,14 +56,21 @@ class Filter {
 
   void deny(const char* call, int error) {
     const int number = seccomp_syscall_resolve_name(call);
-    if (number == __NR_SCMP_ERROR || number < 0) return;  // this architecture has no such call
+    require(number != __NR_SCMP_ERROR, call);
+    if (number < 0) return;  // known, but not on this architecture
     require(seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number,
                                    0, nullptr) == 0,
             call);
   }
+  void deny_number(int number, int error) {
+    require(seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number,
+                                   0, nullptr) == 0,
+            "a rule for a number");
+  }
   void deny_if(const char* call, int error, const std::vector<scmp_arg_cmp>& conditions) {
     const int number = seccomp_syscall_resolve_name(call);
-    if (number == __NR_SCMP_ERROR || number < 0) return;
+    require(number != __NR_SCMP_ERROR, call);
+    if (number < 0) return;
     require(
         seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number,
                                static_cast<unsigned>(conditions.size()), conditions.data()) == 0,
@@ -133,6 +142,23 @@ void deny_socket_families(Filter& filter) {
                   {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
 }
 
+// The caller may be root: a set-user-id file that appears on the host would be root's.
+void deny_set_id_bits(Filter& filter) {
+  struct Call {
+    const char* name;
+    unsigned mode;  // index of the argument
+  };
+  for (const Call& call :
+       {Call{"chmod", 1}, Call{"fchmod", 1}, Call{"fchmodat", 2}, Call{"fchmodat2", 2},
+        Call{"creat", 1}, Call{"open", 2}, Call{"openat", 3}, Call{"mknod", 1}, Call{"mknodat", 2}})
+    for (const scmp_datum_t bit : {04000U, 02000U})
+      filter.deny_if(call.name, EPERM, {low_bits(call.mode, bit, bit)});
+  // Its mode is in memory, where no filter sees it; everybody goes on with openat().
+  filter.deny("openat2", ENOSYS);
+  constexpr int kFchmodat2 = 452;  // 6.6; libseccomp 2.5 does not know it
+  filter.deny_number(kFchmodat2, ENOSYS);
+}
+
 std::vector<sock_filter> compile(const Variant& variant) {
   Filter filter;
   deny_kernel_surface(filter);
@@ -154,6 +180,7 @@ std::vector<sock_filter> compile(const Variant& variant) {
                      .datum_a = hermetic::linux_backend::kProgramDescriptor,
                      .datum_b = 0}});
   }
+  if (variant.no_set_id) deny_set_id_bits(filter);
   return filter.compile();
 }
 
@@ -161,9 +188,11 @@ std::vector<sock_filter> compile(const Variant& variant) {
 
 int main() {
   std::puts("// Made by tools/make_filters.cc; do not edit.");
-  for (unsigned number = 0; number < 8; ++number) {
-    const Variant variant{
-        .nested = (number & 1) != 0, .no_fork = (number & 2) != 0, .no_exec = (number & 4) != 0};
+  for (unsigned number = 0; number < 16; ++number) {
+    const Variant variant{.nested = (number & 1) != 0,
+                          .no_fork = (number & 2) != 0,
+                          .no_exec = (number & 4) != 0,
+                          .no_set_id = (number & 8) != 0};
     std::printf("constexpr sock_filter kFilter%u[] = {\n", number);
     for (const sock_filter& instruction : compile(variant))
       std::printf("    {0x%04x, %u, %u, 0x%08x},\n", instruction.code, instruction.jt,
@@ -171,7 +200,7 @@ int main() {
     std::puts("};");
   }
   std::puts("constexpr std::span<const sock_filter> kFilters[] = {");
-  for (unsigned number = 0; number < 8; ++number) std::printf("    kFilter%u,\n", number);
+  for (unsigned number = 0; number < 16; ++number) std::printf("    kFilter%u,\n", number);
   std::puts("};");
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -10,7 +10,13 @@ std::atomic<Run*> target = nullptr;
 
 void forward(int number) {
   const int saved = errno;
-  if (Run* run = target.load()) run->signal(number);
+  Run* run = target.load();
+  if (run == nullptr || !run->signal(number)) {
+    // The command is gone: the signal is meant for what hermetic still does, such as hashing
+    // outputs.
+    ::signal(number, SIG_DFL);
+    ::raise(number);
+  }
   errno = saved;
 }
 
@@ -20,7 +26,6 @@ ForwardSignals::ForwardSignals(Run& run) {
   target = &run;
   struct sigaction action = {};
   action.sa_handler = forward;
-  ::sigfillset(&action.sa_mask);
   for (std::size_t i = 0; i < kForwarded.size(); ++i)
     ::sigaction(kForwarded[i], &action, &before_[i]);
 }

@@ -119,6 +119,18 @@ TEST_F(Outputs, InPlaceSeesAndChangesWhatIsThere) {
   EXPECT_FALSE(finished->hermetic());
 }
 
+// Nobody looks through an output that is changed in place, and the caller may be root.
+TEST_F(Outputs, InPlaceNoFileGetsASetUserIdBit) {
+  dir.file("out/old", "old");
+  const std::string file = dir / "out/old";
+  const std::string script = "chmod 4755 " + file + " && echo set-user-id; chmod 2755 " + file +
+                             " && echo set-group-id; chmod 755 " + file + " && echo plain";
+  EXPECT_EQ(run(shell(script).output(dir / "out", Publish::InPlace)).standard_output.text,
+            "plain\n");
+  EXPECT_EQ(run(shell("touch /tmp/x; chmod 4755 /tmp/x && echo elsewhere")).standard_output.text,
+            "elsewhere\n");
+}
+
 TEST_F(Outputs, ASingleFileWorksAsWell) {
   for (const bool before : {false, true}) {
     const std::string path = dir / (before ? "there" : "missing");

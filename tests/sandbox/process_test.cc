@@ -34,7 +34,6 @@ TEST(MaxChildren, StopsAtTheLimit) {
 }
 
 TEST(NoExec, RunsTheDeclaredCommandOnly) {
-  GTEST_SKIP() << "pending: no-exec";
   const SpecBuilder with = sandboxed({}).process({.allow_exec = false});
   expect_allowed(with, {misbehave("make_process"), "thread"});
   SpecBuilder script = with;

@@ -57,7 +57,11 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
   ~Publisher() {
-    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+    bool undone = true;
+    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) undone = (*undo)() && undone;
+    // What could not be put back stays under its temporary name: nothing is lost.
+    if (!undone)
+      for (Rubbish& rubbish : rubbish_) rubbish.keep();
   }
 
   void commit() { undo_.clear(); }
@@ -83,7 +87,8 @@ class Publisher {
     if (!exists_at(directory.get(), name)) {
       if (::mkdirat(directory.get(), name.c_str(), 0755) != 0) return failed(publication, errno);
       const UniqueFd* kept = keep(TRY(open_without_links(parent)));
-      undo_.push_back([kept, name] { (void)::unlinkat(kept->get(), name.c_str(), AT_REMOVEDIR); });
+      undo_.push_back(
+          [kept, name] { return ::unlinkat(kept->get(), name.c_str(), AT_REMOVEDIR) == 0; });
     }
     const UniqueFd from = TRY(open_directory(staged.descriptor.get(), "tree"));
     const UniqueFd to = TRY(open_directory(directory.get(), name));
@@ -115,7 +120,7 @@ class Publisher {
     if (::mkdirat(parent->get(), name.c_str(), 0755) != 0)
       return system_error(fmt::format("cannot make the directory '{}'", printable(path)), errno);
     undo_.push_back(
-        [parent, name] { (void)::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR); });
+        [parent, name] { return ::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR) == 0; });
     return {};
   }
 
@@ -133,7 +138,7 @@ class Publisher {
       return error;
     }
     undo_.push_back([a = *from_kept, b = *to_kept, name, new_name, exists] {
-      (void)rename_at(b->get(), new_name, a->get(), name, exists ? kExchange : kNoReplace);
+      return rename_at(b->get(), new_name, a->get(), name, exists ? kExchange : kNoReplace) == 0;
     });
     return 0;
   }
@@ -194,7 +199,7 @@ class Publisher {
       return failed(publication, error);
     const UniqueFd* kept = TRY(keep_copy(directory));
     undo_.push_back([kept, name, aside] {
-      (void)rename_at(kept->get(), aside, kept->get(), name, kNoReplace);
+      return rename_at(kept->get(), aside, kept->get(), name, kNoReplace) == 0;
     });
     rubbish_.emplace_back(kept, aside);
     return {};
@@ -207,7 +212,7 @@ class Publisher {
     const UniqueFd* from_kept = TRY(keep_copy(from));
     if (error == 0) {
       undo_.push_back([to_kept, from_kept, name] {
-        (void)rename_at(to_kept->get(), name, from_kept->get(), name, kNoReplace);
+        return rename_at(to_kept->get(), name, from_kept->get(), name, kNoReplace) == 0;
       });
       return {};
     }
@@ -217,7 +222,7 @@ class Publisher {
     if (const int moved = rename_at(to, temporary, to, name, kNoReplace); moved != 0)
       return failed(publication, moved);
     undo_.push_back([to_kept, temporary, name] {
-      (void)rename_at(to_kept->get(), name, to_kept->get(), temporary, kNoReplace);
+      return rename_at(to_kept->get(), name, to_kept->get(), temporary, kNoReplace) == 0;
     });
     return {};
   }
@@ -233,6 +238,7 @@ class Publisher {
     Rubbish(Rubbish&& other) noexcept
         : directory_(std::exchange(other.directory_, nullptr)), name_(std::move(other.name_)) {}
     Rubbish& operator=(Rubbish&&) = delete;
+    void keep() { directory_ = nullptr; }
     ~Rubbish() {
       if (directory_ != nullptr) (void)remove_tree(directory_->get(), name_);
     }
@@ -244,7 +250,7 @@ class Publisher {
 
   std::vector<std::unique_ptr<UniqueFd>> kept_;
   std::vector<Rubbish> rubbish_;
-  std::vector<std::function<void()>> undo_;
+  std::vector<std::function<bool()>> undo_;
   unsigned serial_ = 0;
 };
 

@@ -36,9 +36,10 @@ struct RunOptions {
 class Run {
  public:
   virtual ~Run() = default;
-  virtual Result<Outcome> wait() = 0;   // once; enforces the plan's limits, publishes the outputs
-  virtual void signal(int number) = 0;  // to the command; from any thread and from signal handlers
-  virtual void kill() = 0;              // everything; from any thread; wait() then returns soon
+  virtual Result<Outcome> wait() = 0;  // once; enforces the plan's limits, publishes the outputs
+  // To the command; from any thread and from signal handlers. False if nobody is left to get it.
+  virtual bool signal(int number) = 0;
+  virtual void kill() = 0;  // everything; from any thread; wait() then returns soon
 };
 
 class Backend {

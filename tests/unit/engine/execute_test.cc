@@ -30,7 +30,7 @@ class FakeRun final : public Run {
     log_.emplace_back("wait");
     return outcome_;
   }
-  void signal(int /*number*/) override {}
+  bool signal(int /*number*/) override { return true; }
   void kill() override {}
 
  private:

@@ -30,7 +30,7 @@ Result<UniqueFd> make_init_image() {
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return system_error("cannot seal init", errno);
   // Above the descriptors that the child arranges for the command.
-  UniqueFd high(::fcntl(file.get(), F_DUPFD_CLOEXEC, 64));
+  UniqueFd high(::fcntl(file.get(), F_DUPFD_CLOEXEC, 10));
   if (!high.is_open()) return system_error("cannot keep init open", errno);
   return high;
 }

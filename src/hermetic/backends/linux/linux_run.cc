@@ -139,16 +139,17 @@ class LinuxRun final : public Run {
     return outcome;
   }
 
-  void signal(int number) override { send_signal(number, 0); }
+  bool signal(int number) override { return send_signal(number, 0); }
 
   void kill() override {
     (void)::syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
   }
 
  private:
-  void send_signal(int number, std::uint32_t to_all) {
+  bool send_signal(int number, std::uint32_t to_all) {
     const InitSignal message{.number = number, .to_all = to_all};
-    (void)::send(launched_.socket.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return ::send(launched_.socket.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) >=
+           0;
   }
 
   void tell(Event::Kind kind, std::string detail) {
@@ -232,7 +233,7 @@ class LinuxRun final : public Run {
     } else if (!stopping_ && deadline() && Clock::now() >= *deadline()) {
       stopping_ = Clock::now();
       tell(Event::Kind::Stopping, "wall_time");
-      send_signal(SIGTERM, 1);
+      (void)send_signal(SIGTERM, 1);
     }
   }
 

@@ -44,7 +44,7 @@ class NoneRun final : public Run {
         {.kind = Event::Kind::Ended, .since_start = Clock::now() - started_, .detail = ""});
     return outcome;
   }
-  void signal(int number) override { (void)::kill(process_, number); }
+  bool signal(int number) override { return !waited_ && ::kill(process_, number) == 0; }
   void kill() override { (void)::kill(process_, SIGKILL); }
 
  private:
@@ -63,7 +63,7 @@ class NotStartedRun final : public Run {
     outcome.ending = NotStarted{os_error_};
     return outcome;
   }
-  void signal(int /*number*/) override {}
+  bool signal(int /*number*/) override { return false; }
   void kill() override {}
 
  private:
