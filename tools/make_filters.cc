@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ namespace {
 struct Variant {
   bool nested;     // user namespaces, and the mounts made in them, are allowed
   bool no_fork;    // threads are, processes are not
-  bool no_exec;    // nothing but the program at kProgramDescriptor
+  bool no_exec;    // nothing but the execveat() that carries the key of the run
   bool no_set_id;  // an output is changed in place: no file there may get a set-user-id or
                    // set-group-id bit
 };
@@ -166,6 +167,13 @@ std::vector<sock_filter> compile(const Variant& variant) {
   // Typing into, or talking to the console of, a terminal that is not ours.
   for (const unsigned request : {unsigned{TIOCSTI}, unsigned{TIOCLINUX}})
     filter.deny_if("ioctl", EPERM, {low_bits(1, 0xFFFFFFFF, request)});
+  // A lease on an input makes its owner wait; a core limit of 0 starts the host's crash handler.
+  for (const unsigned command : {1024U /* F_SETLEASE */, 1026U /* F_NOTIFY */})
+    filter.deny_if("fcntl", EPERM, {low_bits(1, 0xFFFFFFFF, command)});
+  filter.deny_if("setrlimit", EPERM, {low_bits(0, 0xFFFFFFFF, RLIMIT_CORE)});
+  filter.deny_if("prlimit64", EPERM,
+                 {low_bits(1, 0xFFFFFFFF, RLIMIT_CORE),
+                  {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
   if (!variant.nested) deny_namespaces_and_mounts(filter);
   if (variant.no_fork) {
     filter.deny("fork", EPERM);
@@ -175,9 +183,9 @@ std::vector<sock_filter> compile(const Variant& variant) {
   if (variant.no_exec) {
     filter.deny("execve", EPERM);
     filter.deny_if("execveat", EPERM,
-                   {{.arg = 0,
+                   {{.arg = 5,
                      .op = SCMP_CMP_NE,
-                     .datum_a = hermetic::linux_backend::kProgramDescriptor,
+                     .datum_a = hermetic::linux_backend::kProgramKeyPlaceholder,
                      .datum_b = 0}});
   }
   if (variant.no_set_id) deny_set_id_bits(filter);

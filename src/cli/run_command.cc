@@ -120,8 +120,26 @@ Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec)
   return run.wait();
 }
 
+// What the command makes in its outputs could lead hermetic's own files astray.
+Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec) {
+  for (const std::string_view option : {"--json", "--keep-failed"}) {
+    const std::string value = arguments.last(option);
+    if (value.empty() || value == "-") continue;
+    const std::string path = TRY(absolute_path(value));
+    const Decision decision = spec.decide(path, Operation::Write);
+    const bool output =
+        decision.tree != nullptr && decision.tree->declaration.kind == TreeKind::Output;
+    if (output)
+      return invalid(fmt::format("{} {} lies inside the output '{}'", option, printable(path),
+                                 printable(decision.tree->declaration.path)),
+                     "choose a place outside the outputs");
+  }
+  return {};
+}
+
 Result<int> run_spec(const Arguments& arguments, Spec spec) {
   TRY(check_known(arguments));
+  TRY(check_outside_outputs(arguments, spec));
   const std::unique_ptr<Backend> backend = TRY(backend_for(arguments, spec));
   const std::string json_file = arguments.last("--json");
   RunOptions options;

@@ -34,18 +34,6 @@ Result<std::string> current_directory() {
   return std::string(buffer.data());
 }
 
-// On the command line a path may be relative, and start with "..": the current directory has no
-// links in its name, so that both have one meaning. Further in, ".." would depend on links.
-Result<std::string> absolute(std::string_view text) {
-  if (text.empty() || text.starts_with('/')) return normal_path(text);
-  std::string base = TRY(current_directory());
-  while (text == ".." || text.starts_with("../")) {
-    base = std::string(parent_of(base));
-    text.remove_prefix(std::min<std::size_t>(3, text.size()));
-  }
-  return normal_path(base + "/" + std::string(text));
-}
-
 Error at_option(Error error, std::string_view option) {
   error.origin = {.source = std::string(option)};
   return error;
@@ -78,7 +66,7 @@ class OptionReader {
     if (name == "--pass-env") return (void)draft_.environment.pass.insert(value), Result<void>();
     if (name == "--network") return network(value);
     if (name == "--allow-host") return allow_host(value);
-    if (name == "--dir") return assign(draft_.directory, absolute(value));
+    if (name == "--dir") return assign(draft_.directory, absolute_path(value));
     if (name == "--timeout") return assign(draft_.limits.wall_time, parse_duration(value));
     if (name == "--memory") return assign(draft_.limits.memory_bytes, parse_size(value));
     if (name == "--cpu-time") return assign(draft_.limits.cpu_time, parse_duration(value));
@@ -98,14 +86,14 @@ class OptionReader {
   }
 
   Result<void> declare(Declaration declaration, const Given& given) {
-    declaration.path = TRY(absolute(given.value));
+    declaration.path = TRY(absolute_path(given.value));
     declaration.origin = {.source = std::string(given.name)};
     draft_.declarations.push_back(std::move(declaration));
     return {};
   }
 
   Result<void> except(const std::string& value) {
-    std::string path = TRY(absolute(value));
+    std::string path = TRY(absolute_path(value));
     if (draft_.declarations.empty())
       return invalid("nothing to take an exception from",
                      "put --except after its --input, --output or --temp");
@@ -196,6 +184,18 @@ Result<Draft> draft_from_file(const std::string& file, const Arguments& argument
 }
 
 }  // namespace
+
+// On the command line a path may be relative, and start with "..": the current directory has no
+// links in its name, so that both have one meaning. Further in, ".." would depend on links.
+Result<std::string> absolute_path(std::string_view text) {
+  if (text.empty() || text.starts_with('/')) return normal_path(text);
+  std::string base = TRY(current_directory());
+  while (text == ".." || text.starts_with("../")) {
+    base = std::string(parent_of(base));
+    text.remove_prefix(std::min<std::size_t>(3, text.size()));
+  }
+  return normal_path(base + "/" + std::string(text));
+}
 
 std::vector<Option> spec_options() {
   return {

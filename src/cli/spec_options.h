@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options.h"
@@ -19,5 +20,8 @@ namespace hermetic::cli {
 
 // The same before it is checked against the file system.
 [[nodiscard]] Result<Draft> draft_from(const Arguments& arguments);
+
+// A path of the command line: it may be relative, and start with "..".
+[[nodiscard]] Result<std::string> absolute_path(std::string_view text);
 
 }  // namespace hermetic::cli

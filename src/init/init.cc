@@ -27,7 +27,6 @@ using linux_backend::InitReport;
 using linux_backend::InitSignal;
 using linux_backend::InitStep;
 using linux_backend::kInitSocket;
-using linux_backend::kProgramDescriptor;
 
 constexpr int kSignalCount = 31;  // real-time signals start as they are; nobody ignores them
 constexpr unsigned long kSignalSetBytes = 8;
@@ -115,26 +114,14 @@ long search(char** argv, char** envp, Attempt attempt) {
   }
 }
 
-long execute(char** argv, char** envp) {
+// With a key, by the one call that the filter knows it by.
+long execute(const InitConfig& config, char** argv, char** envp) {
   return search(argv, envp, [&](const char* path) {
-    return call(__NR_execve, address(path), address(argv), address(envp));
+    if (config.only_this_program == 0)
+      return call(__NR_execve, address(path), address(argv), address(envp));
+    return call(__NR_execveat, -100 /* AT_FDCWD */, address(path), address(argv), address(envp), 0,
+                static_cast<long>(config.program_key));
   });
-}
-
-// Opens the program at kProgramDescriptor and makes that number unattainable afterwards.
-long hold_program(char** argv, char** envp) {
-  constexpr long kPathOnly = 010000000 | 02000000;  // O_PATH | O_CLOEXEC
-  const long program = search(argv, envp, [&](const char* path) {
-    const long readable = call(__NR_faccessat, -100 /* AT_FDCWD */, address(path), 1 /* X_OK */);
-    return readable < 0 ? readable : call(__NR_openat, -100, address(path), kPathOnly);
-  });
-  if (program < 0) return program;
-  const rlimit64 before = {kProgramDescriptor + 1, kProgramDescriptor + 1};
-  const rlimit64 after = {kProgramDescriptor, kProgramDescriptor};
-  long result = call(__NR_prlimit64, 0, RLIMIT_NOFILE, address(&before));
-  if (result >= 0) result = call(__NR_dup3, program, kProgramDescriptor, 02000000 /* O_CLOEXEC */);
-  if (result >= 0) result = call(__NR_prlimit64, 0, RLIMIT_NOFILE, address(&after));
-  return result;
 }
 
 // Shared with the child, which runs in our memory until it executes the command.
@@ -205,21 +192,13 @@ long observe(const InitConfig& config) {
   if (config.observer_count > 0) check(InitStep::Observe, observe(config));
   call(__NR_close, kInitSocket);
   reset_signals();
-  if (config.only_this_program != 0) {
-    const long held = hold_program(argv, envp);
-    failure.executing = held == -ENOENT || held == -EACCES || held == -ENOTDIR;
-    check(InitStep::LimitPrograms, held);
-  }
   const sock_fprog filter = {
       .len = static_cast<unsigned short>(config.filter_count),
       .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config)};
   if (config.filter_count > 0)
     check(InitStep::LoadFilter, call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter)));
   failure.executing = true;
-  failure.error = config.only_this_program != 0
-                      ? call(__NR_execveat, kProgramDescriptor, address(""), address(argv),
-                             address(envp), 0x1000)
-                      : execute(argv, envp);
+  failure.error = execute(config, argv, envp);
   leave(125);
 }
 

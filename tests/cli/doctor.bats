@@ -97,3 +97,10 @@ PYTHON
   [ "$status" -eq 0 ]
   [[ $output == *'"hermetic": false'* ]]
 }
+
+@test "hermetic's own files do not go where the command writes" {
+  run "$HERMETIC_PROGRAM" run --output out --json out/outcome.json -- ln -s /tmp out/x
+  [ "$status" -eq 2 ]
+  [[ $output == *'lies inside the output'* ]]
+  [ ! -e out ]
+}

@@ -1,6 +1,9 @@
 // Outputs: fresh while the command runs, exactly what it made afterwards, or untouched.
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <thread>
 
@@ -117,6 +120,50 @@ TEST_F(Outputs, InPlaceSeesAndChangesWhatIsThere) {
   EXPECT_EQ(finished->outcome.standard_output.text, "old");
   EXPECT_EQ(names_of(dir / "out"), (Words{"old", "x"}));
   EXPECT_FALSE(finished->hermetic());
+}
+
+// A program of a failed run that was kept must not be able to do more than the run.
+TEST_F(Outputs, WhatIsKeptOfAFailedRunIsDisarmed) {
+  RunOptions options = captured();
+  options.keep_failed = dir / "kept";
+  const std::string out = dir / "out";
+  const std::string script = "echo x >" + out + "/x; chmod 6755 " + out + "/x; mkfifo " + out +
+                             "/fifo; mkdir " + out + "/locked; echo y >" + out +
+                             "/locked/y; chmod 0 " + out + "/locked; exit 3";
+  Silence events;
+  LinuxBackend backend = LinuxBackend::make().value();
+  const Spec spec = shell(script).output(out).build().value();
+  const Result<Finished> finished = execute(spec, backend, options, events);
+  ASSERT_TRUE(finished) << to_string(finished.error());
+  EXPECT_EQ(finished->outcome.ending, Ending(Exited{3}));
+  EXPECT_EQ(names_of(dir / "kept/0"), (Words{"locked", "x"}));
+  struct stat status = {};
+  ASSERT_EQ(::stat((dir / "kept/0/x").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0755U);
+  ASSERT_EQ(::stat((dir / "kept").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+}
+
+// What is mounted below a destination is not moved away and removed with it. As root, in a mount
+// namespace of its own.
+TEST_F(Outputs, AMountBelowTheDestinationIsNotTouched) {
+  dir.file("precious/f", "keep");
+  dir.directory("out/a/sub");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0) ::_exit(77);
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(2);
+    if (::mount((dir / "precious").c_str(), (dir / "out/a/sub").c_str(), nullptr, MS_BIND,
+                nullptr) != 0)
+      ::_exit(3);
+    const Result<Finished> finished = try_run(shell("true").output(dir / "out"));
+    ::_exit(!finished && finished.error().message.find("mounted") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "only root can mount here";
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(names_of(dir / "precious"), (Words{"f"}));
 }
 
 // Nobody looks through an output that is changed in place, and the caller may be root.

@@ -1,5 +1,6 @@
 // Processes: how many, which programs, and what a caller with threads may expect.
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <csignal>
@@ -39,6 +40,20 @@ TEST(NoExec, RunsTheDeclaredCommandOnly) {
   SpecBuilder script = with;
   script.command({"sh", "-c", "echo builtin; /bin/true || echo refused"});
   EXPECT_EQ(output_of(script), "builtin\nrefused\n");
+  // Not by execveat() with an absolute path, whatever its other arguments.
+  for (const char* descriptor : {"0", "3", "1023", "-100"})
+    for (const char* flags : {"0", "0x1000"})
+      for (const char* last : {"0", "1", "0xC0DE5EEDA11A5EC2"})
+        expect_denied(with, {misbehave("execute"), descriptor, flags, last}, {EPERM},
+                      Control::Succeeds);
+  // A script is a program like any other: its interpreter is the kernel's business.
+  const TempDir dir;
+  const std::string file =
+      dir.file("script", "#!/bin/sh\necho script; /bin/true || echo refused\n");
+  ASSERT_EQ(::chmod(file.c_str(), 0755), 0);
+  SpecBuilder interpreted = with;
+  interpreted.input(file).command({file});
+  EXPECT_EQ(output_of(interpreted), "script\nrefused\n");
   // Not through a copy, nor through the loader.
   script.command(
       {"sh", "-c",

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +26,22 @@ constexpr int kDeepest = 200;
 
 Error cannot(std::string_view verb, const std::string& name) {
   return system_error(fmt::format("cannot {} '{}'", verb, printable(name)), errno);
+}
+
+// Opens a directory that is to be emptied. The command may have locked it, so it is unlocked first:
+// the directory itself, never what a link leads to, and never another file system that is mounted
+// there.
+Result<UniqueFd> open_to_empty(int parent, const std::string& name) {
+  open_how how = {};
+  how.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
+  // The name of a top may be a path, whose own mounts and links are the caller's.
+  if (name.find('/') != std::string::npos) how.resolve = 0;
+  const UniqueFd place(
+      static_cast<int>(::syscall(SYS_openat2, parent, name.c_str(), &how, sizeof how)));
+  if (!place.is_open()) return cannot("remove", name);
+  (void)::chmod(fmt::format("/proc/self/fd/{}", place.get()).c_str(), 0700);
+  return open_directory(place.get(), ".");
 }
 
 // Removes what is below `directory`. Directories that lie too deep are moved up to `top`, where the
@@ -153,8 +171,7 @@ Result<std::vector<std::string>> names_in(int directory) {
 Result<void> remove_tree(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
   if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
-  (void)::fchmodat(parent, name.c_str(), 0700, 0);
-  const UniqueFd top = TRY(open_directory(parent, name));
+  const UniqueFd top = TRY(open_to_empty(parent, name));
   unsigned moved = 0;
   // Each round takes off what is not too deep, and the deeper parts that the round before moved up.
   do {

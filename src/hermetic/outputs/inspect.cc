@@ -111,6 +111,30 @@ class Inspector {
   Digests digests_;
 };
 
+// No process of the run is left: nothing changes between the look and the act.
+Result<void> disarm_entry(int parent, const std::string& name, int depth) {
+  struct stat status = {};
+  if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return system_error(fmt::format("cannot inspect '{}'", printable(name)), errno);
+  if (S_ISLNK(status.st_mode)) return {};
+  const bool ordinary = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (!ordinary && ::unlinkat(parent, name.c_str(), 0) != 0)
+    return system_error(fmt::format("cannot remove '{}'", printable(name)), errno);
+  if (!ordinary) return {};
+  const bool set_id = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
+  if (set_id && ::fchmodat(parent, name.c_str(), status.st_mode & 0777, 0) != 0)
+    return system_error(fmt::format("cannot clear the mode of '{}'", printable(name)), errno);
+  if (!S_ISDIR(status.st_mode)) return {};
+  if (depth > kDeepest)
+    return unsupported(fmt::format("'{}' lies too deep to be kept", printable(name)));
+  if ((status.st_mode & 0700) != 0700)
+    (void)::fchmodat(parent, name.c_str(), (status.st_mode & 0777) | 0700, 0);
+  const UniqueFd directory = TRY(open_directory(parent, name));
+  for (const std::string& child : TRY(names_in(directory.get())))
+    TRY(disarm_entry(directory.get(), child, depth + 1));
+  return {};
+}
+
 }  // namespace
 
 Result<PublishedOutput> inspect_output(const StagedOutput& staged, Digests digests) {
@@ -123,6 +147,10 @@ Result<PublishedOutput> inspect_output(const StagedOutput& staged, Digests diges
                          .size_bytes = inspector.bytes,
                          .files = inspector.files,
                          .digest = digests == Digests::Make ? line.substr(2) : ""};
+}
+
+Result<void> disarm(const StagedOutput& staged) {
+  return disarm_entry(staged.descriptor.get(), "tree", 0);
 }
 
 }  // namespace hermetic

@@ -14,4 +14,8 @@ enum class Digests { Make, Skip };
 // set-group-id bit, or directories nested too deep to handle.
 [[nodiscard]] Result<PublishedOutput> inspect_output(const StagedOutput& staged, Digests digests);
 
+// For the outputs of a failed run, which are kept as they are but for this: set-id bits are
+// cleared, and devices, fifos and sockets removed.
+[[nodiscard]] Result<void> disarm(const StagedOutput& staged);
+
 }  // namespace hermetic

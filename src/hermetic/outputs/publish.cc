@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/outputs/inspect.h"
+#include "hermetic/spec/mount_table.h"
 
 namespace hermetic {
 namespace {
@@ -50,6 +53,29 @@ Result<UniqueFd> open_without_links(const std::string& path) {
   return fd;
 }
 
+// What is mounted below a destination would be moved, and then removed, with it.
+Result<void> check_no_mounts_below(const Publication& publication) {
+  const MountTable mounts = TRY(MountTable::of_this_process());
+  for (const Mount* mount : mounts.below(publication.destination)) {
+    const bool excepted =
+        std::any_of(publication.exceptions.begin(), publication.exceptions.end(),
+                    [&](const std::string& path) { return is_within(mount->point, path); });
+    if (!excepted)
+      return unsupported(
+          fmt::format("the output '{}' was not published: something is mounted at '{}'",
+                      printable(publication.destination), printable(mount->point)),
+          "unmount it, or except it from the output");
+  }
+  return {};
+}
+
+// A name that nobody can have put there before.
+std::string temporary_name() {
+  std::uint64_t random = 0;
+  CHECK(::getrandom(&random, sizeof random, 0) == sizeof random);
+  return fmt::format(".hermetic-{:016x}", random);
+}
+
 // Publishes output after output and knows how to take everything back.
 class Publisher {
  public:
@@ -68,6 +94,7 @@ class Publisher {
 
   Result<void> publish(const StagedOutput& staged) {
     const Publication& publication = staged.publication;
+    TRY(check_no_mounts_below(publication));
     const std::string parent(parent_of(publication.destination));
     TRY(make_directories(parent));
     const UniqueFd directory = TRY(open_without_links(parent));
@@ -146,7 +173,7 @@ class Publisher {
   // Across file systems: copied beside the destination first, so that the change itself is still
   // one step.
   Result<void> replace_by_copy(const StagedOutput& staged, int directory, const std::string& name) {
-    const std::string temporary = fmt::format(".hermetic-{}-{}", ::getpid(), serial_++);
+    const std::string temporary = temporary_name();
     Result<void> copied = copy_tree(staged.descriptor.get(), "tree", directory, temporary);
     const UniqueFd* kept = TRY(keep_copy(directory));
     // Afterwards the temporary name holds what was there before, or what could not be finished.
@@ -194,7 +221,7 @@ class Publisher {
 
   // Takes an entry out of the way without losing it.
   Result<void> set_aside(int directory, const std::string& name, const Publication& publication) {
-    const std::string aside = fmt::format(".hermetic-old-{}-{}", ::getpid(), serial_++);
+    const std::string aside = temporary_name();
     if (const int error = rename_at(directory, name, directory, aside, kNoReplace); error != 0)
       return failed(publication, error);
     const UniqueFd* kept = TRY(keep_copy(directory));
@@ -216,7 +243,7 @@ class Publisher {
       });
       return {};
     }
-    const std::string temporary = fmt::format(".hermetic-new-{}-{}", ::getpid(), serial_++);
+    const std::string temporary = temporary_name();
     rubbish_.emplace_back(to_kept, temporary);
     TRY(copy_tree(from, name, to, temporary));
     if (const int moved = rename_at(to, temporary, to, name, kNoReplace); moved != 0)
@@ -251,7 +278,6 @@ class Publisher {
   std::vector<std::unique_ptr<UniqueFd>> kept_;
   std::vector<Rubbish> rubbish_;
   std::vector<std::function<bool()>> undo_;
-  unsigned serial_ = 0;
 };
 
 }  // namespace
@@ -264,12 +290,13 @@ Result<void> publish(const Staging& staging) {
 }
 
 Result<void> keep_outputs(const Staging& staging, const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return system_error(fmt::format("cannot make the directory '{}'", printable(directory)), errno);
   const UniqueFd target = TRY(open_directory(AT_FDCWD, directory));
   int number = 0;
   for (const StagedOutput& staged : staging.outputs()) {
     const std::string name = std::to_string(number++);
+    TRY(disarm(staged));
     TRY(remove_tree(target.get(), name));
     const int error = rename_at(staged.descriptor.get(), "tree", target.get(), name, kNoReplace);
     if (error == EXDEV) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -21,6 +22,10 @@ namespace {
 // still tell.
 constexpr std::array<const char*, 4> kMasked = {"/proc/kcore", "/proc/keys", "/proc/sysrq-trigger",
                                                 "/proc/timer_list"};
+// Files that only root can read, and so only a command of root.
+constexpr std::array<const char*, 7> kMaskedForRoot = {
+    "/proc/key-users",    "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
+    "/proc/pagetypeinfo", "/proc/slabinfo",    "/proc/vmallocinfo"};
 
 HostObject object_from(const std::string& path, const struct stat& status) {
   return {.path = path,
@@ -50,6 +55,8 @@ Result<HostObject> identify_object(const std::string& path, int descriptor) {
 Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   Facts facts;
   facts.user = ::geteuid();
+  if (::getrandom(&facts.program_key, sizeof facts.program_key, 0) != sizeof facts.program_key)
+    return system_error("cannot get random bytes", errno);
   facts.group = ::getegid();
   facts.landlock_abi = landlock_abi;
   facts.classic_mounts = classic_mounts;
@@ -62,6 +69,8 @@ Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   }
   for (const char* path : kMasked)
     if (::access(path, F_OK) == 0) facts.masked.emplace_back(path);
+  for (const char* path : kMaskedForRoot)
+    if (facts.user == 0 && ::access(path, F_OK) == 0) facts.masked.emplace_back(path);
   if (classic_mounts) facts.mounts = TRY(MountTable::of_this_process());
   return facts;
 }

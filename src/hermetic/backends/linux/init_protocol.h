@@ -22,13 +22,15 @@ struct InitConfig {
   std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
   std::uint8_t only_this_program = 0;  // allow_exec: false
   std::uint8_t padding = 0;
+  // With only_this_program: the one execveat() that the filter lets through carries this number in
+  // its unused sixth argument. Nobody inside can look into init or into the filter, and the program
+  // that starts does not know it.
+  std::uint64_t program_key = 0;
 };
-static_assert(sizeof(InitConfig) == 16);
+static_assert(sizeof(InitConfig) == 24);
 
-// With only_this_program the filter lets through one execveat(), of this descriptor. Init opens the
-// program there, lowers the limit of open files to it, and the descriptor closes as the program
-// starts: from then on no process inside can have a descriptor of that number again.
-inline constexpr int kProgramDescriptor = 1023;
+// Stands in the filter, which is compiled before there is a run, for the key of the run.
+inline constexpr std::uint64_t kProgramKeyPlaceholder = 0xC0DE5EEDA11A5EC2;
 
 inline constexpr std::uint32_t kMostFilterInstructions = 2048;
 inline constexpr std::uint32_t kLargestConfig =
@@ -67,7 +69,6 @@ enum class InitStep : std::uint32_t {
   NewSession,
   TakeTerminal,
   ChangeDirectory,
-  LimitPrograms,
   Observe,
   LoadFilter,
 };

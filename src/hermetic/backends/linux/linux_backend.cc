@@ -47,7 +47,7 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::NoNestedNamespaces, "seccomp and user.max_user_namespaces=0");
   enforced(Clause::WallTimeLimit, "the supervisor's timer");
   enforced(Clause::NoFork, "seccomp");
-  enforced(Clause::NoExec, "seccomp and a descriptor that cannot be had twice");
+  enforced(Clause::NoExec, "seccomp, but for one call with a secret key");
   if (landlock_abi_ > 0) {
     const std::string landlock = "Landlock ABI " + std::to_string(landlock_abi_);
     enforced(Clause::SecondLine, landlock);

@@ -451,7 +451,7 @@ class Lowering {
       script_.envp.push_back(const_cast<char*>(keep(name + "=" + value)));
     script_.envp.push_back(nullptr);
 
-    const std::span<const sock_filter> filter = seccomp_filter(plan_);
+    const std::vector<sock_filter> filter = seccomp_filter(plan_, facts_.program_key);
     std::vector<sock_filter> observer;
     if (facts_.observe_files) observer = file_observer_filter();
     const InitConfig config{
@@ -460,9 +460,10 @@ class Lowering {
         .directory_size = size(plan_.directory) + 1,
         .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
         .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1),
-        .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1)};
+        .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1),
+        .program_key = facts_.program_key};
     script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
-    script_.init_message.append(reinterpret_cast<const char*>(filter.data()), filter.size_bytes());
+    script_.init_message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
     script_.init_message.append(reinterpret_cast<const char*>(observer.data()),
                                 8 * observer.size());
     script_.init_message.append(plan_.directory.c_str(), plan_.directory.size() + 1);

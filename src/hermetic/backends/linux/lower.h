@@ -35,6 +35,7 @@ struct Facts {
   std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
   std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
   MountTable mounts;                          // only read with classic_mounts
+  std::uint64_t program_key = 0;              // random; of allow_exec: false
   bool own_terminal = false;
   bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones

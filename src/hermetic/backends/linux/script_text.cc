@@ -63,7 +63,6 @@ std::string describe_init_step(InitStep step) {
     case InitStep::NewSession: return "init: making a session";
     case InitStep::TakeTerminal: return "init: taking the terminal";
     case InitStep::ChangeDirectory: return "init: entering the directory of the command";
-    case InitStep::LimitPrograms: return "init: keeping other programs from running";
     case InitStep::Observe: return "init: asking to be told of file names";
     case InitStep::LoadFilter: return "init: loading the system-call filter";
   }

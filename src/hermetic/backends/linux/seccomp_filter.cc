@@ -1,6 +1,9 @@
 #include "hermetic/backends/linux/seccomp_filter.h"
 
 #include <algorithm>
+#include <span>
+
+#include "hermetic/backends/linux/init_protocol.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -9,7 +12,7 @@ namespace {
 
 }  // namespace
 
-std::span<const sock_filter> seccomp_filter(const Plan& plan) {
+std::vector<sock_filter> seccomp_filter(const Plan& plan, std::uint64_t program_key) {
   const unsigned nested = plan.allow_nested_namespaces ? 1 : 0;
   const unsigned no_fork = plan.process.allow_fork ? 0 : 2;
   const unsigned no_exec = plan.process.allow_exec ? 0 : 4;
@@ -17,7 +20,16 @@ std::span<const sock_filter> seccomp_filter(const Plan& plan) {
     return entry.kind == ViewEntry::Kind::OutputInPlace;
   });
   const unsigned no_set_id = in_place ? 8 : 0;
-  return kFilters[nested | no_fork | no_exec | no_set_id];
+  const std::span<const sock_filter> compiled = kFilters[nested | no_fork | no_exec | no_set_id];
+  std::vector<sock_filter> filter(compiled.begin(), compiled.end());
+  for (sock_filter& instruction : filter) {
+    // A comparison of 64 bits is made in two halves.
+    if (instruction.k == static_cast<std::uint32_t>(kProgramKeyPlaceholder))
+      instruction.k = static_cast<std::uint32_t>(program_key);
+    else if (instruction.k == static_cast<std::uint32_t>(kProgramKeyPlaceholder >> 32U))
+      instruction.k = static_cast<std::uint32_t>(program_key >> 32U);
+  }
+  return filter;
 }
 
 }  // namespace hermetic::linux_backend

@@ -4,12 +4,14 @@
 
 #include <linux/filter.h>
 
-#include <span>
+#include <cstdint>
+#include <vector>
 
 #include "hermetic/plan/plan.h"
 
 namespace hermetic::linux_backend {
 
-[[nodiscard]] std::span<const sock_filter> seccomp_filter(const Plan& plan);
+// `program_key` takes the place of the placeholder where the plan denies other programs.
+[[nodiscard]] std::vector<sock_filter> seccomp_filter(const Plan& plan, std::uint64_t program_key);
 
 }  // namespace hermetic::linux_backend
