@@ -158,6 +158,10 @@ TEST_P(Surroundings, TheSessionIsItsOwnAndHasNoTerminal) {
 }
 
 TEST_P(Surroundings, CoresAreNotWritten) {
+  // Setting it seems to work, as sanitizers need it to, and changes nothing.
+  EXPECT_EQ(output_here(shell("ulimit -c 0 && ulimit -c | grep -c .")), "1\n");
+  const std::string limits = output_here(shell("ulimit -c 0; grep core /proc/self/limits"));
+  EXPECT_THAT(limits, HasSubstr(" 1 ")) << limits;
   EXPECT_THAT(output_here(shell("ulimit -Hc")), ::testing::AnyOf("0\n", "1\n"));
 }
 
