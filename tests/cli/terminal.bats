@@ -52,10 +52,12 @@ shows() {
   type_line 'fg'
   sleep 0.5
   press C-c
+  shows '\^C'
   type_line 'echo code=$?'
   shows 'code=130'
   type_line 'exit 7'
-  shows 'outer>'
+  # The empty prompt: what is typed before it would be echoed in front of it.
+  shows '^outer> *$'
   type_line 'echo outer=$?; stty -a | grep -o " icanon"'
   shows '^outer=7'
   shows '^ icanon'
