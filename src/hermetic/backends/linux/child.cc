@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "hermetic/backends/linux/init_protocol.h"
@@ -118,8 +119,8 @@ int drop_capabilities() {
   if (::prctl(PR_SET_SECUREBITS, kLocked, 0, 0, 0) != 0) return errno;
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return errno;
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capset, &header, none) != 0) return errno;
+  const std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none = {};
+  if (::syscall(SYS_capset, &header, none.data()) != 0) return errno;
   return errno_if(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0);
 }
 
@@ -154,12 +155,12 @@ int open_terminal(int socket) {
 
   InitReport report{.kind = InitReport::Kind::Terminal};
   iovec data = {.iov_base = &report, .iov_len = sizeof report};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
   cmsghdr* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
@@ -190,6 +191,8 @@ class Interpreter {
       case Step::Kind::Remount:
         return errno_if(::mount(nullptr, step.target, nullptr, MS_BIND | MS_REMOUNT | step.flags,
                                 nullptr) != 0);
+      case Step::Kind::Mask:
+        return errno_if(::mount(step.source, step.target, nullptr, MS_BIND, nullptr) != 0);
       case Step::Kind::Attributes: return set_attributes(step);
       case Step::Kind::Unseal: return unseal(step);
       case Step::Kind::ChangeDirectory: return errno_if(::chdir(step.target) != 0);

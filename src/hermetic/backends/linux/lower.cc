@@ -341,14 +341,11 @@ class Lowering {
   }
 
   void devices() {
-    const auto null =
-        std::find_if(facts_.devices.begin(), facts_.devices.end(),
-                     [](const HostObject& device) { return device.path == "/dev/null"; });
     for (const Entry& entry : plan_.view)
       if (entry.kind == EntryKind::Processes && nests()) mount_processes(entry);
-    for (const std::string& path : facts_.masked)
-      if (null != facts_.devices.end() && !nests()) bind_device(*null, path);
     for (const HostObject& device : facts_.devices) bind_device(device, device.path);
+    for (const std::string& path : facts_.masked)
+      if (!nests()) add({.kind = StepKind::Mask, .source = "dev/null", .target = inside(path)});
     mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
     mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
   }
@@ -448,7 +445,7 @@ class Lowering {
       script_.argv.push_back(const_cast<char*>(keep(word)));
     script_.argv.push_back(nullptr);
     for (const auto& [name, value] : plan_.environment)
-      script_.envp.push_back(const_cast<char*>(keep(name + "=" + value)));
+      script_.envp.push_back(const_cast<char*>(keep(fmt::format("{}={}", name, value))));
     script_.envp.push_back(nullptr);
 
     const std::vector<sock_filter> filter = seccomp_filter(plan_, facts_.program_key);

@@ -27,6 +27,7 @@ struct Step {
                       // inode), unless both are 0, which stands for an object that the script made
     BindClassic,      // the same by mount(2), for kernels without open_tree()
     Remount,          // target, with flags: what BindClassic cannot do at once
+    Mask,             // target, by another mount of `source`, with the attributes that it has
     Attributes,       // target: adds `number` (kMount…) to it and everything below
     Unseal,           // the mount at target, and it alone, becomes writable
     ChangeDirectory,  // target

@@ -28,6 +28,7 @@ std::string describe(const Step& step) {
     case Kind::Bind: return fmt::format("binding {} to {}", source, target);
     case Kind::BindClassic: return fmt::format("binding {} to {} by mount(2)", source, target);
     case Kind::Remount: return fmt::format("remounting {} with flags {:#x}", target, step.flags);
+    case Kind::Mask: return fmt::format("covering {} with {}", target, source);
     case Kind::Attributes:
       return fmt::format("adding attributes {:#x} to {} and below", step.number, target);
     case Kind::Unseal: return fmt::format("making {} writable", target);
