@@ -26,7 +26,10 @@ Size size_of_terminal() {
   return {size.ws_row, size.ws_col};
 }
 
-void write_text(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+// A terminal that cannot be written to has nobody in front of it.
+void write_text(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
 
 // ESC 7 and ESC 8 save and restore the cursor; ESC [ a ; b r lets only these rows scroll.
 void draw(const Size& size, const std::string& text) {

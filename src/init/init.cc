@@ -89,6 +89,23 @@ bool has_slash(const char* text) {
   return false;
 }
 
+std::size_t length_of(const char* text) {
+  std::size_t length = 0;
+  while (text[length] != '\0') ++length;
+  return length;
+}
+
+// Writes directory/name; false if it does not fit.
+template <std::size_t room>
+bool join(char (&path)[room], const char* directory, std::size_t size, const char* name) {
+  const std::size_t length = length_of(name);
+  if (size + length + 2 > room) return false;
+  for (std::size_t i = 0; i < size; ++i) path[i] = directory[i];
+  path[size] = '/';
+  for (std::size_t i = 0; i <= length; ++i) path[size + 1 + i] = name[i];
+  return true;
+}
+
 // Calls `attempt` with the paths that argv[0] can mean, until one does not say "not there". Returns
 // the errno that says most: a program that exists but cannot be executed is no missing one.
 template <class Attempt>
@@ -99,12 +116,7 @@ long search(char** argv, char** envp, Attempt attempt) {
   for (const char* directory = search_path(envp);;) {
     std::size_t size = 0;
     while (directory[size] != ':' && directory[size] != '\0') ++size;
-    std::size_t length = 0;
-    while (argv[0][length] != '\0') ++length;
-    if (size > 0 && size + length + 2 <= sizeof candidate) {
-      for (std::size_t i = 0; i < size; ++i) candidate[i] = directory[i];
-      candidate[size] = '/';
-      for (std::size_t i = 0; i <= length; ++i) candidate[size + 1 + i] = argv[0][i];
+    if (size > 0 && join(candidate, directory, size, argv[0])) {
       const long answer = attempt(candidate);
       if (answer != -ENOENT && answer != -ENOTDIR && answer != -EACCES) return answer;
       if (answer == -EACCES) result = answer;

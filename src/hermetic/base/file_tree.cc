@@ -66,17 +66,8 @@ Result<void> empty_directory(int directory, int top, int depth, unsigned& moved)
   return {};
 }
 
-Result<void> copy_bytes(int from, int to, const std::string& name) {
-  if (::ioctl(to, FICLONE, from) == 0) return {};
-  for (;;) {
-    const ssize_t copied = ::copy_file_range(from, nullptr, to, nullptr, std::size_t{1} << 30U, 0);
-    if (copied == 0) return {};
-    if (copied > 0 || errno == EINTR) continue;
-    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-      return cannot("copy", name);
-    break;
-  }
-  // Some pairs of file systems copy only through us. The offsets stand where the kernel left them.
+// Some pairs of file systems copy only through us. The offsets stand where the kernel left them.
+Result<void> copy_by_hand(int from, int to, const std::string& name) {
   std::vector<char> block(std::size_t{1} << 16U);
   for (;;) {
     const ssize_t size = ::read(from, block.data(), block.size());
@@ -89,6 +80,21 @@ Result<void> copy_bytes(int from, int to, const std::string& name) {
       if (written < 0 && errno != EINTR) return cannot("write", name);
       if (written > 0) done += written;
     }
+  }
+}
+
+bool cannot_copy_in_the_kernel(int error) {
+  return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+Result<void> copy_bytes(int from, int to, const std::string& name) {
+  if (::ioctl(to, FICLONE, from) == 0) return {};
+  for (;;) {
+    const ssize_t copied = ::copy_file_range(from, nullptr, to, nullptr, std::size_t{1} << 30U, 0);
+    if (copied == 0) return {};
+    if (copied > 0 || errno == EINTR) continue;
+    if (!cannot_copy_in_the_kernel(errno)) return cannot("copy", name);
+    return copy_by_hand(from, to, name);
   }
 }
 

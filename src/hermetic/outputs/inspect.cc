@@ -101,7 +101,9 @@ class Inspector {
       const auto& exceptions = publication_.exceptions;
       if (std::find(exceptions.begin(), exceptions.end(), child_path) != exceptions.end()) continue;
       const std::string line = TRY(visit(directory.get(), child, child_path, depth + 1));
-      listing.update(line + " " + child);
+      listing.update(line);
+      listing.update(" ");
+      listing.update(child);
       listing.update(std::string_view("\0", 1));
     }
     return "d " + listing.finish();

@@ -84,7 +84,7 @@ class Publisher {
   Publisher& operator=(const Publisher&) = delete;
   ~Publisher() {
     bool undone = true;
-    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) undone = (*undo)() && undone;
+    for (; !undo_.empty(); undo_.pop_back()) undone = undo_.back()() && undone;
     // What could not be put back stays under its temporary name: nothing is lost.
     if (!undone)
       for (Rubbish& rubbish : rubbish_) rubbish.keep();
@@ -114,7 +114,7 @@ class Publisher {
     if (!exists_at(directory.get(), name)) {
       if (::mkdirat(directory.get(), name.c_str(), 0755) != 0) return failed(publication, errno);
       const UniqueFd* kept = keep(TRY(open_without_links(parent)));
-      undo_.push_back(
+      undo_.emplace_back(
           [kept, name] { return ::unlinkat(kept->get(), name.c_str(), AT_REMOVEDIR) == 0; });
     }
     const UniqueFd from = TRY(open_directory(staged.descriptor.get(), "tree"));
@@ -146,7 +146,7 @@ class Publisher {
     const std::string name(last_component(path));
     if (::mkdirat(parent->get(), name.c_str(), 0755) != 0)
       return system_error(fmt::format("cannot make the directory '{}'", printable(path)), errno);
-    undo_.push_back(
+    undo_.emplace_back(
         [parent, name] { return ::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR) == 0; });
     return {};
   }
@@ -164,7 +164,7 @@ class Publisher {
       (void)rename_at(to, new_name, from, name, exists ? kExchange : kNoReplace);
       return error;
     }
-    undo_.push_back([a = *from_kept, b = *to_kept, name, new_name, exists] {
+    undo_.emplace_back([a = *from_kept, b = *to_kept, name, new_name, exists] {
       return rename_at(b->get(), new_name, a->get(), name, exists ? kExchange : kNoReplace) == 0;
     });
     return 0;
@@ -225,7 +225,7 @@ class Publisher {
     if (const int error = rename_at(directory, name, directory, aside, kNoReplace); error != 0)
       return failed(publication, error);
     const UniqueFd* kept = TRY(keep_copy(directory));
-    undo_.push_back([kept, name, aside] {
+    undo_.emplace_back([kept, name, aside] {
       return rename_at(kept->get(), aside, kept->get(), name, kNoReplace) == 0;
     });
     rubbish_.emplace_back(kept, aside);
@@ -238,7 +238,7 @@ class Publisher {
     const UniqueFd* to_kept = TRY(keep_copy(to));
     const UniqueFd* from_kept = TRY(keep_copy(from));
     if (error == 0) {
-      undo_.push_back([to_kept, from_kept, name] {
+      undo_.emplace_back([to_kept, from_kept, name] {
         return rename_at(to_kept->get(), name, from_kept->get(), name, kNoReplace) == 0;
       });
       return {};
@@ -248,7 +248,7 @@ class Publisher {
     TRY(copy_tree(from, name, to, temporary));
     if (const int moved = rename_at(to, temporary, to, name, kNoReplace); moved != 0)
       return failed(publication, moved);
-    undo_.push_back([to_kept, temporary, name] {
+    undo_.emplace_back([to_kept, temporary, name] {
       return rename_at(to_kept->get(), name, to_kept->get(), temporary, kNoReplace) == 0;
     });
     return {};

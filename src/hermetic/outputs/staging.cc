@@ -32,12 +32,11 @@ std::string existing_part(std::string path) {
 
 // Would the command see something that is made in this directory?
 bool is_shown(const Plan& plan, std::string_view directory) {
-  for (const ViewEntry& entry : plan.view) {
+  return std::any_of(plan.view.begin(), plan.view.end(), [&](const ViewEntry& entry) {
     const bool host =
         entry.kind == ViewEntry::Kind::Input || entry.kind == ViewEntry::Kind::OutputInPlace;
-    if (host && is_within(directory, entry.source)) return true;
-  }
-  return false;
+    return host && is_within(directory, entry.source);
+  });
 }
 
 // Directories for temporary files first; then those above the destination, which are on its mount

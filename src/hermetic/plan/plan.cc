@@ -59,7 +59,7 @@ PlannedClause plan_clause(const Spec& spec, const Capabilities& capabilities, Cl
     planned.mechanism.clear();
     planned.reason = reason;
   }
-  planned.given_up = spec.give_up.count(std::string(to_string(clause))) != 0;
+  planned.given_up = spec.give_up.contains(std::string(to_string(clause)));
   if (clause == Clause::OutputsPrivate) {
     if (const std::string outputs = in_place_outputs(spec); !outputs.empty()) {
       planned.strength = Strength::Absent;

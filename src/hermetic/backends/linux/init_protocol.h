@@ -4,6 +4,7 @@
 // Freestanding: src/init has no standard library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hermetic::linux_backend {
@@ -33,8 +34,8 @@ static_assert(sizeof(InitConfig) == 24);
 inline constexpr std::uint64_t kProgramKeyPlaceholder = 0xC0DE5EEDA11A5EC2;
 
 inline constexpr std::uint32_t kMostFilterInstructions = 2048;
-inline constexpr std::uint32_t kLargestConfig =
-    sizeof(InitConfig) + 8 * kMostFilterInstructions + 4096;
+inline constexpr std::size_t kLargestConfig =
+    sizeof(InitConfig) + std::size_t{8} * kMostFilterInstructions + 4096;
 
 // Later messages to init: send this signal.
 struct InitSignal {

@@ -14,7 +14,7 @@ namespace hermetic::linux_backend {
 namespace {
 
 constexpr int kFirstHighDescriptor = 10;  // above those that the child arranges
-constexpr std::size_t kChildStackBytes = 64 * 1024;
+constexpr std::size_t kChildStackBytes = std::size_t{64} * 1024;
 
 // A signal handler of the caller must not run in the child, which shares its memory.
 class SignalsBlocked {

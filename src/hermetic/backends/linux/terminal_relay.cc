@@ -26,7 +26,7 @@ TerminalRelay::TerminalRelay(UniqueFd terminal, int input, int output)
 void TerminalRelay::watch(std::vector<pollfd>& watched) const {
   const bool room = pending_.size() < kMostPending;
   watched.push_back({.fd = room ? input_ : -1, .events = POLLIN, .revents = 0});
-  const short wanted = static_cast<short>(pending_.empty() ? POLLIN : POLLIN | POLLOUT);
+  const auto wanted = static_cast<short>(pending_.empty() ? POLLIN : POLLIN | POLLOUT);
   watched.push_back({.fd = terminal_.get(), .events = wanted, .revents = 0});
 }
 

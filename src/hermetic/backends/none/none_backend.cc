@@ -1,5 +1,6 @@
 #include "hermetic/backends/none/none_backend.h"
 
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -97,7 +98,8 @@ Capabilities NoneBackend::probe() const {
 Result<std::unique_ptr<Run>> NoneBackend::start(const Plan& plan, const RunOptions& options,
                                                 EventSink& events) {
   std::vector<std::string> texts;
-  for (const auto& [name, value] : plan.environment) texts.push_back(name + "=" + value);
+  for (const auto& [name, value] : plan.environment)
+    texts.push_back(fmt::format("{}={}", name, value));
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);
