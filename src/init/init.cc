@@ -14,6 +14,7 @@
 #include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/time_types.h>
 #include <linux/wait.h>
 
 #include "hermetic/backends/linux/init_protocol.h"
@@ -189,6 +190,15 @@ long observe(const InitConfig& config) {
   return sent;
 }
 
+long check_clock(const InitConfig& config) {
+  __kernel_timespec now = {};
+  const long result = call(__NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, address(&now));
+  if (result < 0) return result;
+  const auto nanoseconds = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                           static_cast<std::uint64_t>(now.tv_nsec);
+  return nanoseconds < config.host_clock_nanoseconds ? 0 : -EOPNOTSUPP;
+}
+
 [[noreturn]] void become_command(const InitConfig& config, char** argv, char** envp,
                                  StartFailure& failure) {
   const auto check = [&](InitStep step, long result) {
@@ -201,6 +211,7 @@ long observe(const InitConfig& config) {
   if (config.own_terminal != 0) check(InitStep::TakeTerminal, call(__NR_ioctl, 0, TIOCSCTTY, 0));
   const char* directory = config_bytes + filters_end(config);
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
+  if (config.host_clock_nanoseconds != 0) check(InitStep::CheckClock, check_clock(config));
   if (config.observer_count > 0) check(InitStep::Observe, observe(config));
   call(__NR_close, kInitSocket);
   reset_signals();

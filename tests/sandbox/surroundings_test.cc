@@ -52,6 +52,16 @@ TEST_P(Surroundings, ADeviceCannotBeChangedOrReplaced) {
   EXPECT_EQ(before.st_mode, after.st_mode);
 }
 
+// The host is up for longer than this test program.
+TEST_P(Surroundings, UptimeStartsWithTheRunIfAsked) {
+  const auto seconds = [](const std::string& uptime) { return std::stod(uptime); };
+  const double host = seconds(run_plainly({"cat", "/proc/uptime"}).text);
+  EXPECT_GE(seconds(output_here(sandboxed({"cat", "/proc/uptime"}))), host);
+  EXPECT_LT(seconds(output_here(sandboxed({"cat", "/proc/uptime"}).own_uptime())), host);
+  EXPECT_EQ(output_here(sandboxed({"date", "+%Y"}).own_uptime()),
+            run_plainly({"date", "+%Y"}).text);
+}
+
 // Opened, never written: the file decides what the kernel runs when a program crashes.
 TEST_P(Surroundings, KernelSettingsCannotBeWritten) {
   for (const char* path :

@@ -134,6 +134,7 @@ std::vector<Clause> clauses_needed_by(const Spec& spec) {
   need(spec.network.mode == Mode::Loopback, Clause::LoopbackOnly);
   need(spec.network.mode == Mode::Hosts, Clause::AllowedHostsOnly);
   need(spec.process.kill_on_parent_exit, Clause::KillOnParentExit);
+  need(spec.own_uptime, Clause::OwnUptime);
   need(!spec.allow_nested_namespaces, Clause::NoNestedNamespaces);
   need(spec.limits.memory_bytes.has_value(), Clause::MemoryLimit);
   need(spec.limits.cpu_time.has_value(), Clause::CpuTimeLimit);
@@ -183,6 +184,7 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
   plan.hostname = spec.hostname;
   plan.on_violation = spec.on_violation;
   plan.strict_outputs = spec.strict_outputs;
+  plan.own_uptime = spec.own_uptime;
   plan.allow_nested_namespaces = spec.allow_nested_namespaces;
   return plan;
 }

@@ -89,6 +89,7 @@ struct Plan {
   std::string hostname;
   OnViolation on_violation = OnViolation::Report;
   bool strict_outputs = false;
+  bool own_uptime = false;
   bool allow_nested_namespaces = false;
   std::vector<PlannedClause> clauses;
 

@@ -103,6 +103,7 @@ std::string plan_as_json(const Plan& plan) {
       {"hostname", plan.hostname},
       {"on_violation", to_string(plan.on_violation)},
       {"strict_outputs", plan.strict_outputs},
+      {"own_uptime", plan.own_uptime},
       {"allow_nested_namespaces", plan.allow_nested_namespaces},
       {"clauses", std::move(clauses)},
       {"hermetic", plan.hermetic()},

@@ -97,6 +97,7 @@ std::string Spec::canonical() const {
   write_network(json, network);
   json.key("on_violation").text(to_string(on_violation));
   write_trees(json, "outputs", *this, TreeKind::Output);
+  json.key("own_uptime").boolean(own_uptime);
   write_process(json, process);
   json.key("strict_outputs").boolean(strict_outputs);
   write_trees(json, "temps", *this, TreeKind::Temp);

@@ -37,6 +37,8 @@ constexpr std::array kEntries = {
     Entry{Clause::KillOnParentExit, "kill-on-parent-exit",
           "nothing outlives hermetic, even if it is killed"},
     Entry{Clause::OwnIpc, "own-ipc", "shared memory, semaphores and message queues are private"},
+    Entry{Clause::OwnUptime, "own-uptime",
+          "uptime and monotonic clocks count from the start of the run"},
     Entry{Clause::OwnSession, "own-session", "the caller's terminal cannot be typed into"},
     Entry{Clause::NoInheritedDescriptors, "no-inherited-descriptors",
           "no open file of the caller is passed on but standard input, output and error"},

@@ -23,6 +23,7 @@ enum class Clause : std::uint8_t {
   OwnProcessTree,
   KillOnParentExit,
   OwnIpc,
+  OwnUptime,
   OwnSession,
   NoInheritedDescriptors,
   NoNewPrivileges,

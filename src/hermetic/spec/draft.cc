@@ -103,6 +103,7 @@ Draft overlay(Draft base, const Draft& top) {
   take(base.on_violation, top.on_violation);
   take(base.strict_outputs, top.strict_outputs);
   take(base.allow_nested_namespaces, top.allow_nested_namespaces);
+  take(base.own_uptime, top.own_uptime);
   take(base.allow_unsandboxed, top.allow_unsandboxed);
   base.give_up.insert(top.give_up.begin(), top.give_up.end());
   for (const auto& [key, origin] : top.origins) base.origins[key] = origin;

@@ -59,6 +59,7 @@ struct Draft {
   std::optional<OnViolation> on_violation;
   std::optional<bool> strict_outputs;           // outputs can be written but not read back
   std::optional<bool> allow_nested_namespaces;  // the command may make user namespaces of its own
+  std::optional<bool> own_uptime;               // the host's uptime does not show
   std::optional<bool> allow_unsandboxed;        // HERMETIC=off may run this spec without a sandbox
   std::set<std::string> give_up;                // names of clauses that need not be enforced
 

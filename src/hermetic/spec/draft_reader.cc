@@ -82,7 +82,7 @@ class DraftReader {
     std::string_view key;
     Result<void> (DraftReader::*read)(const YamlNode& node);
   };
-  static const std::array<Field, 16> kFields;
+  static const std::array<Field, 17> kFields;
 
   Result<void> read(const YamlEntry& entry, const Field& field) {
     return (this->*field.read)(entry.value);
@@ -112,6 +112,9 @@ class DraftReader {
   Result<void> allow_nested_namespaces(const YamlNode& node) {
     return boolean(node, "allow_nested_namespaces", draft_.allow_nested_namespaces);
   }
+  Result<void> own_uptime(const YamlNode& node) {
+    return boolean(node, "own_uptime", draft_.own_uptime);
+  }
   Result<void> allow_unsandboxed(const YamlNode& node) {
     return boolean(node, "allow_unsandboxed", draft_.allow_unsandboxed);
   }
@@ -130,7 +133,7 @@ class DraftReader {
   Draft draft_;
 };
 
-const std::array<DraftReader::Field, 16> DraftReader::kFields = {
+const std::array<DraftReader::Field, 17> DraftReader::kFields = {
     {{"command", &DraftReader::command},
      {"directory", &DraftReader::directory},
      {"inputs", &DraftReader::inputs},
@@ -145,6 +148,7 @@ const std::array<DraftReader::Field, 16> DraftReader::kFields = {
      {"on_violation", &DraftReader::on_violation},
      {"strict_outputs", &DraftReader::strict_outputs},
      {"allow_nested_namespaces", &DraftReader::allow_nested_namespaces},
+     {"own_uptime", &DraftReader::own_uptime},
      {"allow_unsandboxed", &DraftReader::allow_unsandboxed},
      {"give_up", &DraftReader::give_up}}};
 

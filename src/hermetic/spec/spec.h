@@ -77,6 +77,7 @@ class Spec {
   OnViolation on_violation = OnViolation::Report;
   bool strict_outputs = false;
   bool allow_nested_namespaces = false;
+  bool own_uptime = false;
   bool allow_unsandboxed = false;
   std::set<std::string> give_up;
 
@@ -100,8 +101,9 @@ class Spec {
     return index_->holds(TreeKind::Input, path);
   }
 
-  // The one decision that every backend follows. Costs O(depth of the path). `path` must be normal.
-  [[nodiscard]] Decision decide(std::string_view path, Operation operation) const;
+  // The one decision that every backend follows. Costs O(depth of the path). `asked` must be
+  // normal.
+  [[nodiscard]] Decision decide(std::string_view asked, Operation operation) const;
 
   [[nodiscard]] bool can_read(std::string_view path) const;
   [[nodiscard]] bool can_write(std::string_view path) const;

@@ -235,6 +235,10 @@ SpecBuilder& SpecBuilder::strict_outputs(bool strict) {
   draft_.strict_outputs = strict;
   return *this;
 }
+SpecBuilder& SpecBuilder::own_uptime(bool own) {
+  draft_.own_uptime = own;
+  return *this;
+}
 SpecBuilder& SpecBuilder::allow_nested_namespaces(bool allow) {
   draft_.allow_nested_namespaces = allow;
   return *this;
@@ -275,6 +279,7 @@ Result<Spec> SpecBuilder::build() const {
   TRY(check_hostname(spec.hostname, origin_of(draft_, "hostname")));
   spec.on_violation = draft_.on_violation.value_or(OnViolation::Report);
   spec.strict_outputs = draft_.strict_outputs.value_or(false);
+  spec.own_uptime = draft_.own_uptime.value_or(false);
   spec.allow_nested_namespaces = draft_.allow_nested_namespaces.value_or(false);
   spec.allow_unsandboxed = draft_.allow_unsandboxed.value_or(false);
   spec.give_up = draft_.give_up;

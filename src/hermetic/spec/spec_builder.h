@@ -45,6 +45,7 @@ class SpecBuilder {
   SpecBuilder& give_up(std::string clause);
   SpecBuilder& strict_outputs(bool strict = true);
   SpecBuilder& allow_nested_namespaces(bool allow = true);
+  SpecBuilder& own_uptime(bool own = true);
   SpecBuilder& allow_unsandboxed(bool allow = true);
   // Puts `stronger` over what was said so far.
   SpecBuilder& overlay(const Draft& stronger);

@@ -111,6 +111,7 @@ std::string missing_act(const Spec& a, const Spec& b) {
   if (!a.process.allow_exec && b.process.allow_exec) return "run other programs";
   if (a.process.kill_on_parent_exit && !b.process.kill_on_parent_exit) return "outlive its caller";
   if (!a.allow_nested_namespaces && b.allow_nested_namespaces) return "make user namespaces";
+  if (a.own_uptime && !b.own_uptime) return "know the uptime of the host";
   if (!a.allow_unsandboxed && b.allow_unsandboxed) return "run without a sandbox";
   if (a.identity == Identity::Builder && b.identity == Identity::Root) return "be root inside";
   for (const std::string& clause : b.give_up)

@@ -48,6 +48,7 @@ TEST(MakePlan, CarriesWhatTheSpecSays) {
   Draft draft;
   draft.strict_outputs = true;
   draft.allow_nested_namespaces = true;
+  draft.own_uptime = true;
   const Spec spec = built(usual()
                               .directory("/w")
                               .env("A", "1")
@@ -70,6 +71,7 @@ TEST(MakePlan, CarriesWhatTheSpecSays) {
   EXPECT_EQ(plan.on_violation, OnViolation::Kill);
   EXPECT_TRUE(plan.strict_outputs);
   EXPECT_TRUE(plan.allow_nested_namespaces);
+  EXPECT_TRUE(plan.own_uptime);
   EXPECT_EQ(plan.view, view_of(spec));
 }
 
@@ -97,9 +99,10 @@ TEST(ClausesNeeded, FollowFromTheSpec) {
   EXPECT_THAT(needs(usual()),
               AllOf(Contains(Clause::InputsReadOnly), Contains(Clause::NoNetwork),
                     Contains(Clause::KillOnParentExit), Contains(Clause::NoNestedNamespaces)));
+  EXPECT_THAT(needs(usual().own_uptime()), Contains(Clause::OwnUptime));
   EXPECT_THAT(needs(usual()),
-              AllOf(Not(Contains(Clause::MemoryLimit)), Not(Contains(Clause::NoFork)),
-                    Not(Contains(Clause::OutputsWriteOnly))));
+              AllOf(Not(Contains(Clause::OwnUptime)), Not(Contains(Clause::MemoryLimit)),
+                    Not(Contains(Clause::NoFork)), Not(Contains(Clause::OutputsWriteOnly))));
   using Mode = NetworkPolicy::Mode;
   EXPECT_THAT(needs(usual().network({.mode = Mode::Loopback})),
               AllOf(Contains(Clause::LoopbackOnly), Not(Contains(Clause::NoNetwork))));
@@ -121,6 +124,7 @@ TEST(ClausesNeeded, FollowFromTheSpec) {
 TEST(ClausesNeeded, NoClauseIsForgotten) {
   Draft draft;
   draft.strict_outputs = true;
+  draft.own_uptime = true;
   const Spec spec = built(
       usual().limits({1, 1s, 1s, 1, 1, 1, 1, 1}).process({1, true, false, false}).overlay(draft));
   EXPECT_EQ(clauses_needed_by(spec).size() + 2, all_clauses().size());

@@ -104,6 +104,7 @@ TEST(Canonical, EveryFieldIsPartOfIt) {
       {"on_violation", [](Draft& d) { d.on_violation = OnViolation::Kill; }},
       {"strict_outputs", [](Draft& d) { d.strict_outputs = true; }},
       {"nested", [](Draft& d) { d.allow_nested_namespaces = true; }},
+      {"own_uptime", [](Draft& d) { d.own_uptime = true; }},
       {"unsandboxed", [](Draft& d) { d.allow_unsandboxed = true; }},
       {"give_up", [](Draft& d) { d.give_up = {"memory-limit"}; }},
   };

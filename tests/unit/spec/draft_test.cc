@@ -52,6 +52,7 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   top.on_violation = OnViolation::Kill;
   top.strict_outputs = true;
   top.allow_nested_namespaces = true;
+  top.own_uptime = true;
   top.allow_unsandboxed = true;
   top.give_up = {"no-fork"};
   top.origins = {{"directory", {"f", 1, 1}}};
@@ -69,6 +70,7 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   EXPECT_EQ(result.on_violation, top.on_violation);
   EXPECT_EQ(result.strict_outputs, true);
   EXPECT_EQ(result.allow_nested_namespaces, true);
+  EXPECT_EQ(result.own_uptime, true);
   EXPECT_EQ(result.allow_unsandboxed, true);
   EXPECT_EQ(result.give_up, top.give_up);
   EXPECT_EQ(result.origins, top.origins);

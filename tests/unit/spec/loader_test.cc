@@ -65,6 +65,7 @@ hostname: build-1.example
 on_violation: kill
 strict_outputs: true
 allow_nested_namespaces: false
+own_uptime: true
 allow_unsandboxed: true
 give_up: [memory-limit, no-network]
 )";
@@ -95,6 +96,7 @@ TEST(ParseProject, ReadsEveryKey) {
   EXPECT_EQ(all.on_violation, OnViolation::Kill);
   EXPECT_EQ(all.strict_outputs, true);
   EXPECT_EQ(all.allow_nested_namespaces, false);
+  EXPECT_EQ(all.own_uptime, true);
   EXPECT_EQ(all.allow_unsandboxed, true);
   EXPECT_THAT(all.give_up, ElementsAre("memory-limit", "no-network"));
 }
@@ -125,8 +127,8 @@ TEST(ParseProject, RemembersWhereValuesWereWritten) {
   for (const char* key :
        {"command", "directory", "network", "limits.memory", "limits.cpu_weight", "identity",
         "process.max_children", "process.allow_exec", "hostname", "on_violation", "strict_outputs",
-        "allow_nested_namespaces", "allow_unsandboxed", "give_up", "give_up.memory-limit",
-        "environment.CC", "environment.TERM"})
+        "allow_nested_namespaces", "own_uptime", "allow_unsandboxed", "give_up",
+        "give_up.memory-limit", "environment.CC", "environment.TERM"})
     EXPECT_THAT(origins, Contains(Key(key)));
   EXPECT_EQ(origins.at("directory"), (Origin{"h.yaml", 3, 12}));
   EXPECT_EQ(origins.at("limits.memory"), (Origin{"h.yaml", 15, 18}));

@@ -91,6 +91,7 @@ TEST(Subsumes, NamesAnActThatOnlyTheOtherMayDo) {
             "outlive its caller");
   EXPECT_EQ(missing(usual(), with(&Draft::allow_nested_namespaces, std::optional(true))),
             "make user namespaces");
+  EXPECT_EQ(missing(usual().own_uptime(), usual()), "know the uptime of the host");
   EXPECT_EQ(missing(usual(), with(&Draft::allow_unsandboxed, std::optional(true))),
             "run without a sandbox");
   EXPECT_EQ(missing(usual(), usual().identity(Identity::Root)), "be root inside");

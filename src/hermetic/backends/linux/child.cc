@@ -26,6 +26,8 @@
 namespace hermetic::linux_backend {
 namespace {
 
+constexpr int kNewTime = 0x80;  // CLONE_NEWTIME; clone() would take it for a signal
+
 int errno_if(bool failed) { return failed ? errno : 0; }
 
 int write_file(int directory, int flags, const Step& step) {
@@ -199,6 +201,7 @@ class Interpreter {
       case Step::Kind::PivotRoot: return pivot_root();
       case Step::Kind::KeepProc: return keep_proc(step);
       case Step::Kind::KeepProcClassic: return keep_proc_classic(step);
+      case Step::Kind::EnterTimeNamespace: return errno_if(::unshare(kNewTime) != 0);
       case Step::Kind::EnterUserNamespace: return errno_if(::unshare(CLONE_NEWUSER) != 0);
       case Step::Kind::WriteProc: return write_file(proc_, O_WRONLY, step);
       case Step::Kind::Landlock: return begin_landlock(step);

@@ -45,6 +45,8 @@ bool has_new_mount_calls() {
   return ::syscall(kSysMountSetattr, -1, nullptr, ~0U, nullptr, 0) == 0 || errno != ENOSYS;
 }
 
+bool has_time_namespaces() { return ::access("/proc/self/ns/time_for_children", F_OK) == 0; }
+
 Result<HostObject> identify_object(const std::string& path, int descriptor) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0)
@@ -58,6 +60,8 @@ Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   if (::getrandom(&facts.program_key, sizeof facts.program_key, 0) != sizeof facts.program_key)
     return system_error("cannot get random bytes", errno);
   facts.group = ::getegid();
+  (void)::clock_gettime(CLOCK_MONOTONIC, &facts.monotonic);
+  (void)::clock_gettime(CLOCK_BOOTTIME, &facts.boottime);
   facts.landlock_abi = landlock_abi;
   facts.classic_mounts = classic_mounts;
   for (const std::string_view path : kDeviceFiles) {

@@ -8,6 +8,7 @@ namespace hermetic::linux_backend {
 
 [[nodiscard]] int landlock_abi_of_this_kernel();  // 0: none
 [[nodiscard]] bool has_new_mount_calls();
+[[nodiscard]] bool has_time_namespaces();
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
 
 // Everything but descriptors and staging, which the run adds.

@@ -27,8 +27,11 @@ struct InitConfig {
   // its unused sixth argument. Nobody inside can look into init or into the filter, and the program
   // that starts does not know it.
   std::uint64_t program_key = 0;
+  // With own_uptime: the host's monotonic clock, which that of the command must stand below. Some
+  // kernels have time namespaces and let execve() stay in the old one. 0: nothing to check.
+  std::uint64_t host_clock_nanoseconds = 0;
 };
-static_assert(sizeof(InitConfig) == 24);
+static_assert(sizeof(InitConfig) == 32);
 
 // Stands in the filter, which is compiled before there is a run, for the key of the run.
 inline constexpr std::uint64_t kProgramKeyPlaceholder = 0xC0DE5EEDA11A5EC2;
@@ -70,6 +73,7 @@ enum class InitStep : std::uint32_t {
   NewSession,
   TakeTerminal,
   ChangeDirectory,
+  CheckClock,
   Observe,
   LoadFilter,
 };

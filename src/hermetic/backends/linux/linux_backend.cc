@@ -40,6 +40,11 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::OwnProcessTree, "pid namespace");
   enforced(Clause::KillOnParentExit, "init ends with its socket");
   enforced(Clause::OwnIpc, "ipc namespace");
+  if (has_time_namespaces())
+    enforced(Clause::OwnUptime, "time namespace");
+  else
+    absent(Clause::OwnUptime, "this kernel has no time namespaces",
+           "use a kernel that was built with them");
   enforced(Clause::OwnSession, "setsid, and TIOCSTI refused by seccomp");
   enforced(Clause::NoInheritedDescriptors, "close_range");
   enforced(Clause::NoNewPrivileges, "no capabilities, no_new_privs, nosuid");

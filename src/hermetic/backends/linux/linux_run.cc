@@ -146,7 +146,7 @@ class LinuxRun final : public Run {
   }
 
  private:
-  bool send_signal(int number, std::uint32_t to_all) const {
+  [[nodiscard]] bool send_signal(int number, std::uint32_t to_all) const {
     const InitSignal message{.number = number, .to_all = to_all};
     return ::send(launched_.socket.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) >=
            0;

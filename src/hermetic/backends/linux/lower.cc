@@ -41,6 +41,7 @@ class Lowering {
     add({.kind = StepKind::SetHostname,
          .text = keep(plan_.hostname),
          .text_size = size(plan_.hostname)});
+    if (plan_.own_uptime) time_namespace();
     if (plan_.network.mode == NetworkPolicy::Mode::Loopback) add({.kind = StepKind::RaiseLoopback});
     add({.kind = StepKind::MakePrivate});
     root();
@@ -94,6 +95,23 @@ class Lowering {
     write(StepKind::WriteFile, "/proc/self/setgroups", "deny");
     write(StepKind::WriteFile, "/proc/self/gid_map",
           fmt::format("{} {} 1\n", inner_number(), facts_.group));
+  }
+
+  // The clocks stand at zero when the script is made.
+  void time_namespace() {
+    add({.kind = StepKind::EnterTimeNamespace});
+    write(StepKind::WriteFile, "/proc/self/timens_offsets",
+          fmt::format("monotonic {}\nboottime {}\n", negated(facts_.monotonic),
+                      negated(facts_.boottime)));
+  }
+  static std::uint64_t nanoseconds(const timespec& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+  }
+  // The part below a second is positive, as time_namespaces(7) wants it.
+  static std::string negated(const timespec& time) {
+    return time.tv_nsec == 0 ? fmt::format("{} 0", -time.tv_sec)
+                             : fmt::format("{} {}", -time.tv_sec - 1, 1'000'000'000 - time.tv_nsec);
   }
 
   void mount(const char* type, const char* target, unsigned long flags, std::string options) {
@@ -458,7 +476,8 @@ class Lowering {
         .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
         .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1),
         .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1),
-        .program_key = facts_.program_key};
+        .program_key = facts_.program_key,
+        .host_clock_nanoseconds = plan_.own_uptime ? nanoseconds(facts_.monotonic) : 0};
     script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
     script_.init_message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
     script_.init_message.append(reinterpret_cast<const char*>(observer.data()),

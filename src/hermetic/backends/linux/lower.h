@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <map>
 #include <string>
@@ -36,6 +37,8 @@ struct Facts {
   std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
   MountTable mounts;                          // only read with classic_mounts
   std::uint64_t program_key = 0;              // random; of allow_exec: false
+  timespec monotonic = {};                    // the clocks of the host, for own_uptime
+  timespec boottime = {};
   bool own_terminal = false;
   bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones

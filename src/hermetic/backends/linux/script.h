@@ -34,6 +34,7 @@ struct Step {
     PivotRoot,        // the working directory becomes /, the old root is gone
     KeepProc,  // a writable copy of the /proc at target, for WriteProc; it has no name anywhere
     KeepProcClassic,     // the same by mount(2)
+    EnterTimeNamespace,  // one whose clocks can still be set; execve() moves there
     EnterUserNamespace,  // a second one, which has no power over the mounts
     WriteProc,           // text -> the file target, relative to the kept /proc
     Landlock,  // number is the handled rights, second the scope; the following LandlockRules belong

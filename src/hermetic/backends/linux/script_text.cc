@@ -38,6 +38,7 @@ std::string describe(const Step& step) {
     case Kind::KeepProcClassic:
       return fmt::format("keeping a writable copy of {} by mount(2)", target);
     case Kind::WriteProc: return fmt::format("writing '{}' to {} of the kept /proc", text, target);
+    case Kind::EnterTimeNamespace: return "making a time namespace";
     case Kind::EnterUserNamespace: return "entering the second user namespace";
     case Kind::Landlock:
       return fmt::format("making a Landlock ruleset for {:#x}, scope {:#x}", step.number,
@@ -64,6 +65,7 @@ std::string describe_init_step(InitStep step) {
     case InitStep::NewSession: return "init: making a session";
     case InitStep::TakeTerminal: return "init: taking the terminal";
     case InitStep::ChangeDirectory: return "init: entering the directory of the command";
+    case InitStep::CheckClock: return "init: checking that the clock started anew";
     case InitStep::Observe: return "init: asking to be told of file names";
     case InitStep::LoadFilter: return "init: loading the system-call filter";
   }
