@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
+    --inside | --act | --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
       :
       return
       ;;
@@ -49,7 +49,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
     doctor:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
       ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --color --help' -- "$word")

@@ -15,6 +15,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from doctor' -F
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l color -x -a 'auto always never' -d 'auto (default), always or never'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l inside -x -d 'used by doctor itself, inside its trial sandbox'
+complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l act -x -d 'the same: what to try there'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -F
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -l spec -r -F -d 'take the spec from FILE (YAML or JSON; - is standard input)'

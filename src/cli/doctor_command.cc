@@ -1,82 +1,20 @@
 // hermetic doctor: which promises this host can keep, found by trying them in a real sandbox.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <climits>
 #include <map>
 
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/doctor_probes.h"
+#include "cli/doctor_trials.h"
 #include "cli/exit_code.h"
-#include "hermetic/base/file_tree.h"
-#include "hermetic/base/text.h"
-#include "hermetic/engine/execute.h"
 #include "hermetic/record/examination.h"
-#include "hermetic/spec/presets.h"
-#include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
-
-// A directory for the trial, gone when it is over.
-class TrialDirectory {
- public:
-  TrialDirectory() = default;
-  TrialDirectory(const TrialDirectory&) = delete;
-  TrialDirectory& operator=(const TrialDirectory&) = delete;
-  ~TrialDirectory() {
-    if (made_) (void)remove_tree(AT_FDCWD, path_);
-  }
-  Result<std::string> make() {
-    made_ = ::mkdtemp(path_.data()) != nullptr;
-    if (!made_) return system_error("cannot make a directory for the trial", errno);
-    return path_;
-  }
-
- private:
-  std::string path_ = "/tmp/.hermetic-doctor-XXXXXX";
-  bool made_ = false;
-};
-
-Result<std::string> own_program() {
-  std::string path(PATH_MAX, '\0');
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (size < 0) return system_error("cannot find the program itself", errno, "mount /proc");
-  path.resize(static_cast<std::size_t>(size));
-  return path;
-}
-
-// Runs this program once more, inside: it tries every forbidden act and says how each was answered.
-Result<std::map<std::string, ProbeResult>> try_inside(Backend& backend) {
-  TrialDirectory trial;
-  const std::string directory = TRY(trial.make());
-  const std::string program = TRY(own_program());
-  TRY(prepare_probes(directory));
-  SpecBuilder builder({program, "doctor", "--inside", directory});
-  builder.input(program).input(directory, {directory + "/out", directory + "/hidden"});
-  builder.output(directory + "/out").directory(directory);
-  for (const std::string& tools : toolchain_directories())
-    if (!is_within(program, tools)) builder.input(tools);
-  const Spec spec = TRY(builder.build());
-  Silence events;
-  RunOptions options;
-  options.standard_input = -1;
-  options.capture_bytes = std::size_t{1} << 16U;
-  const Finished finished = TRY(execute(spec, backend, options, events));
-  if (!finished.outcome.success())
-    return unsupported("the trial did not end well: " +
-                       printable(finished.outcome.standard_error.text));
-  return parse_probe_results(finished.outcome.standard_output.text);
-}
 
 using Row = Examination::Row;
 
@@ -126,6 +64,7 @@ const Subcommand& doctor_description() {
       .options = {{"--json", "", "print JSON"},
                   {"--color", "WHEN", "auto (default), always or never"},
                   {"--inside", "DIRECTORY", "used by doctor itself, inside its trial sandbox"},
+                  {"--act", "NAME", "the same: what to try there"},
                   {"--help", "", "show this help"}}};
   return description;
 }
@@ -134,10 +73,11 @@ int doctor_main(std::span<char* const> words) {
   const Result<Arguments> arguments = parse_arguments(doctor_description(), words);
   if (!arguments) return report(arguments.error());
   if (arguments->has("--help")) return print(help_for(doctor_description())), kSuccess;
-  if (arguments->has("--inside")) return print(run_probes(arguments->last("--inside"))), kSuccess;
+  if (arguments->has("--inside"))
+    return print(run_probes(arguments->last("--inside"), arguments->last("--act"))), kSuccess;
   Result<std::unique_ptr<Backend>> backend = backend_named("");
   if (!backend) return report(backend.error());
-  const Result<std::map<std::string, ProbeResult>> tried = try_inside(**backend);
+  const Result<std::map<std::string, ProbeResult>> tried = try_clauses(**backend);
   const Capabilities capabilities = (*backend)->probe();
   Examination examination{.backend = capabilities.backend, .facts = facts_of_host(), .rows = {}};
   bool broken = false;

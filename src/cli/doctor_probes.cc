@@ -12,11 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "hermetic/base/unique_fd.h"
@@ -38,10 +40,15 @@ class Probes {
  public:
   explicit Probes(std::string directory) : directory_(std::move(directory)) {}
 
-  std::string run() {
-    try_files();
-    try_kernel();
-    try_surroundings();
+  std::string run(std::string_view what) {
+    if (what == "usual") try_usual();
+    if (what == "outputs-write-only") try_strict_outputs();
+    if (what == "loopback-only") try_loopback();
+    if (what == "own-uptime") try_uptime();
+    if (what == "max-children") try_children();
+    if (what == "no-fork") refused(what, {act("fork", fork_and_end())});
+    if (what == "no-exec") try_programs();
+    if (what == "wait") wait();
     return text_;
   }
 
@@ -127,6 +134,75 @@ class Probes {
         "no shared memory of others");
   }
 
+  void try_usual() {
+    try_files();
+    try_kernel();
+    try_surroundings();
+  }
+
+  void try_strict_outputs() {
+    const std::string output = in("out/x");
+    const UniqueFd written(::open(output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    const Act read = act("read back", ::open(output.c_str(), O_RDONLY | O_CLOEXEC));
+    if (written.is_open())
+      refused("outputs-write-only", {read});
+    else
+      say("outputs-write-only", false, "cannot even be written");
+  }
+
+  // Our own loopback answers, and no other way leads out.
+  void try_loopback() {
+    const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    const bool reached = ::bind(server.get(), name, size) == 0 && ::listen(server.get(), 1) == 0 &&
+                         ::getsockname(server.get(), name, &size) == 0 &&
+                         ::connect(client.get(), name, size) == 0;
+    const std::string devices = read_file("/proc/net/dev");  // two lines of headings
+    const auto lines = std::count(devices.begin(), devices.end(), '\n');
+    const bool alone = lines == 3 && devices.find("lo:") != std::string::npos;
+    say("loopback-only", reached && alone,
+        fmt::format("loopback {}, {} network devices", reached ? "answers" : "does not answer",
+                    lines - 2));
+  }
+
+  void try_uptime() {
+    timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::string host = read_file(in("input").c_str());
+    say("own-uptime", now.tv_sec < std::atol(host.c_str()),
+        fmt::format("up for {} s, the host for {} s", now.tv_sec, host));
+  }
+
+  static pid_t fork_and_end() {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    return child;
+  }
+
+  // None is waited for: all of them count.
+  void try_children() {
+    constexpr int kTries = 16;
+    int children = 0;
+    while (children < kTries && fork_and_end() > 0) ++children;
+    say("max-children", children <= 2, fmt::format("{} of 2 allowed", children));
+  }
+
+  void try_programs() {
+    std::array<char*, 1> nothing = {nullptr};
+    refused("no-exec", {act("execve", ::execve("/proc/self/exe", nothing.data(), nothing.data())),
+                        act("a shell", ::execve("/bin/sh", nothing.data(), nothing.data()))});
+  }
+
+  static void wait() {
+    if (::write(STDOUT_FILENO, "x", 1) != 1) return;
+    for (;;) ::pause();
+  }
+
   static std::string read_file(const char* path) {
     const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
     std::string text(16384, '\0');
@@ -155,7 +231,10 @@ Result<void> prepare_probes(const std::string& directory) {
   for (const char* name : {"input", "hidden"}) {
     const UniqueFd file(
         ::open((directory + "/" + name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!file.is_open()) return system_error("cannot prepare the trial", errno);
+    timespec now = {};  // what own-uptime compares with
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!file.is_open() || ::dprintf(file.get(), "%ld", static_cast<long>(now.tv_sec)) < 0)
+      return system_error("cannot prepare the trial", errno);
   }
   if (::mkdir((directory + "/out").c_str(), 0755) != 0)
     return system_error("cannot prepare the trial", errno);
@@ -168,7 +247,9 @@ Result<void> prepare_probes(const std::string& directory) {
   return {};
 }
 
-std::string run_probes(const std::string& directory) { return Probes(directory).run(); }
+std::string run_probes(const std::string& directory, const std::string& act) {
+  return Probes(directory).run(act);
+}
 
 std::map<std::string, ProbeResult> parse_probe_results(std::string_view text) {
   std::map<std::string, ProbeResult> results;

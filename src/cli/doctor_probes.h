@@ -15,8 +15,9 @@ namespace hermetic::cli {
 // on.
 [[nodiscard]] Result<void> prepare_probes(const std::string& directory);
 
-// Inside: tries everything and returns one line per clause: name, "held" or "broken", detail.
-[[nodiscard]] std::string run_probes(const std::string& directory);
+// Inside: tries what `act` names, "usual" or a clause, and returns one line per clause: name,
+// "held" or "broken", detail. "wait" never returns.
+[[nodiscard]] std::string run_probes(const std::string& directory, const std::string& act);
 
 // By the name of the clause.
 [[nodiscard]] std::map<std::string, ProbeResult> parse_probe_results(std::string_view text);

@@ -1,0 +1,198 @@
+#include "cli/doctor_trials.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+
+#include "cli/doctor_probes.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/text.h"
+#include "hermetic/engine/execute.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::cli {
+namespace {
+
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+// A directory for the trial, gone when it is over.
+class TrialDirectory {
+ public:
+  TrialDirectory() = default;
+  TrialDirectory(const TrialDirectory&) = delete;
+  TrialDirectory& operator=(const TrialDirectory&) = delete;
+  ~TrialDirectory() {
+    if (made_) (void)remove_tree(AT_FDCWD, path_);
+  }
+  // Not in /tmp if it can be helped: the sandbox has one of its own.
+  Result<std::string> make() {
+    for (const char* parent : {"/var/tmp", "/tmp"}) {
+      path_ = std::string(parent) + "/.hermetic-doctor-XXXXXX";
+      made_ = ::mkdtemp(path_.data()) != nullptr;
+      if (made_) return path_;
+    }
+    return system_error("cannot make a directory for the trial", errno);
+  }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+Result<std::string> own_program() {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size < 0) return system_error("cannot find the program itself", errno, "mount /proc");
+  path.resize(static_cast<std::size_t>(size));
+  return path;
+}
+
+using Results = std::map<std::string, ProbeResult>;
+
+class Trials {
+ public:
+  Trials(Backend& backend, std::string program, std::string directory)
+      : backend_(backend), program_(std::move(program)), directory_(std::move(directory)) {}
+
+  Result<Results> run() {
+    Results results = TRY(ask("usual", usual("usual")));
+    Draft strict;
+    strict.strict_outputs = true;
+    // Landlock cannot tell an output from a temp around it.
+    if (!is_within(directory_, "/tmp"))
+      try_one(results, Clause::OutputsWriteOnly,
+              tools_for("outputs-write-only").output(directory_ + "/out").overlay(strict));
+    try_one(results, Clause::LoopbackOnly,
+            usual("loopback-only").network({.mode = NetworkPolicy::Mode::Loopback}));
+    try_one(results, Clause::OwnUptime, usual("own-uptime").own_uptime());
+    try_one(results, Clause::MaxChildren, usual("max-children").process({.max_children = 2}));
+    try_one(results, Clause::NoFork, usual("no-fork").process({.allow_fork = false}));
+    try_one(results, Clause::NoExec, usual("no-exec").process({.allow_exec = false}));
+    try_wall_time(results);
+    try_parent_exit(results);
+    return results;
+  }
+
+ private:
+  [[nodiscard]] SpecBuilder tools_for(std::string_view act) const {
+    SpecBuilder builder({program_, "doctor", "--inside", directory_, "--act", std::string(act)});
+    builder.input(program_).directory("/");
+    for (const std::string& tools : toolchain_directories())
+      if (!is_within(program_, tools)) builder.input(tools);
+    return builder;
+  }
+
+  // The directory is an input, but for an output and for a file that is hidden.
+  [[nodiscard]] SpecBuilder usual(std::string_view act) const {
+    SpecBuilder builder = tools_for(act);
+    builder.input(directory_, {directory_ + "/out", directory_ + "/hidden"});
+    return builder.output(directory_ + "/out");
+  }
+
+  Result<Finished> execute_here(const SpecBuilder& builder, int output = -1) const {
+    const Spec spec = TRY(builder.build());
+    Silence events;
+    RunOptions options;
+    options.standard_input = -1;
+    options.standard_output = output;
+    if (output < 0) options.capture_bytes = std::size_t{1} << 16U;
+    return execute(spec, backend_, options, events);
+  }
+
+  Result<Results> ask(std::string_view what, const SpecBuilder& builder) const {
+    const Finished finished = TRY(execute_here(builder));
+    if (!finished.outcome.success())
+      return unsupported(fmt::format("the trial '{}' did not end well: {}", what,
+                                     printable(finished.outcome.standard_error.text)));
+    return parse_probe_results(finished.outcome.standard_output.text);
+  }
+
+  // Only what the backend says that it enforces is tried: the rest is refused by name.
+  [[nodiscard]] bool is_enforced(Clause clause) const {
+    const Capabilities capabilities = backend_.probe();
+    const auto found = capabilities.clauses.find(clause);
+    return found != capabilities.clauses.end() && found->second.strength == Strength::Enforced;
+  }
+
+  void try_one(Results& results, Clause clause, const SpecBuilder& builder) const {
+    if (!is_enforced(clause)) return;
+    const std::string name(to_string(clause));
+    const Result<Results> answer = ask(name, builder);
+    if (!answer)
+      results[name] = {.held = false, .detail = answer.error().message};
+    else if (const auto found = answer->find(name); found != answer->end())
+      results[name] = found->second;
+  }
+
+  void try_wall_time(Results& results) const {
+    SpecBuilder builder = tools_for("wait");
+    builder.limits({.wall_time = std::chrono::milliseconds(100)});
+    const Result<Finished> finished = execute_here(builder);
+    const bool held = finished && std::holds_alternative<TimedOut>(finished->outcome.ending);
+    results["wall-time-limit"] = {.held = held,
+                                  .detail = held ? "a command that waits for ever was ended"
+                                                 : "a command that waits for ever was not ended"};
+  }
+
+  // A second hermetic, without outputs that it would leave behind, is killed while its command
+  // waits. The command holds one end of a pipe, which
+  // closes when it is gone.
+  void try_parent_exit(Results& results) const {
+    std::array<int, 2> ends = {-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    const UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
+    const pid_t other = ::fork();
+    if (other < 0) return;
+    if (other == 0) {
+      (void)execute_here(tools_for("wait"), writer.get());
+      ::_exit(1);
+    }
+    writer.reset();
+    const bool started = wait_for(reader.get()) == 1;  // it says a word when it runs
+    ::kill(other, SIGKILL);
+    while (::waitpid(other, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    const bool held = started && wait_for(reader.get()) == 0;
+    results["kill-on-parent-exit"] = {
+        .held = held,
+        .detail = !started ? "the command did not start"
+                  : held   ? "the command ended when its hermetic was killed"
+                           : "the command outlived its hermetic"};
+  }
+
+  // Reads a byte: 1, or 0 at the end of the pipe; -1 if nothing comes in ten seconds.
+  static ssize_t wait_for(int descriptor) {
+    pollfd watched = {.fd = descriptor, .events = POLLIN, .revents = 0};
+    char byte = 0;
+    return ::poll(&watched, 1, 10'000) > 0 ? ::read(descriptor, &byte, 1) : -1;
+  }
+
+  Backend& backend_;
+  std::string program_;
+  std::string directory_;
+};
+
+}  // namespace
+
+Result<std::map<std::string, ProbeResult>> try_clauses(Backend& backend) {
+  TrialDirectory trial;
+  std::string directory = TRY(trial.make());
+  std::string program = TRY(own_program());
+  TRY(prepare_probes(directory));
+  return Trials(backend, std::move(program), std::move(directory)).run();
+}
+
+}  // namespace hermetic::cli
