@@ -54,6 +54,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"io_uring_setup", SYS_io_uring_setup, {0, 0}, ENOSYS},
         Refused{"io_uring_enter", SYS_io_uring_enter, {kNone}, ENOSYS},
         Refused{"io_uring_register", SYS_io_uring_register, {kNone, kNone}, ENOSYS},
+        // Outside they are EBADF.
+        Refused{"set_lease", SYS_fcntl, {kNone, 1024, 0}, EPERM},
+        Refused{"notify", SYS_fcntl, {kNone, 1026, 0}, EPERM},
         Refused{"userfaultfd", SYS_userfaultfd, {0x7fffffff}, ENOSYS},
         Refused{"open_by_handle_at", SYS_open_by_handle_at, {kNone, 0, 0}, ENOSYS},
         Refused{"kexec_load", SYS_kexec_load, {0, kNone, 0, 0x0fffffff}, ENOSYS},
