@@ -5,15 +5,18 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -236,14 +239,27 @@ bool soon(Condition condition) {
   return condition();
 }
 
-// Folders of staged outputs of this user that are there now.
-inline std::vector<std::string> staging_folders() {
-  std::vector<std::string> found;
+// Folders of staged outputs of this user that are there and that no living run holds.
+inline std::set<std::string> abandoned_folders() {
+  std::set<std::string> found;
   const std::string prefix = ".hermetic-" + std::to_string(::geteuid()) + "-";
-  for (const char* directory : {"/var/tmp", "/tmp"})
-    for (const auto& entry : std::filesystem::directory_iterator(directory))
-      if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  for (const char* directory : {"/var/tmp", "/tmp"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      if (!entry.path().filename().string().starts_with(prefix)) continue;
+      const UniqueFd folder(::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (folder.is_open() && ::flock(folder.get(), LOCK_SH | LOCK_NB) == 0)
+        found.insert(entry.path());
+    }
+  }
   return found;
+}
+
+// Were no more folders abandoned than there were before? Other runs come and go meanwhile.
+inline bool nothing_is_left(const std::set<std::string>& before) {
+  return soon([&] {
+    const std::set<std::string> now = abandoned_folders();
+    return std::includes(before.begin(), before.end(), now.begin(), now.end());
+  });
 }
 
 }  // namespace hermetic

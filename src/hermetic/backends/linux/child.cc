@@ -28,19 +28,30 @@ namespace {
 
 constexpr int kNewTime = 0x80;  // CLONE_NEWTIME; clone() would take it for a signal
 
+// Descriptors by direct calls: the C library's functions may be a sanitizer's, which keeps notes in
+// the memory that we share with the parent.
+int open_at(int directory, const char* path, int flags, unsigned mode = 0) {
+  return static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode));
+}
+void close_descriptor(int descriptor) { ::syscall(SYS_close, descriptor); }
+ssize_t write_to(int descriptor, const void* text, std::size_t size) {
+  return ::syscall(SYS_write, descriptor, text, size);
+}
+int copy_descriptor(int from, int to) { return static_cast<int>(::syscall(SYS_dup3, from, to, 0)); }
+
 int errno_if(bool failed) { return failed ? errno : 0; }
 
 int write_file(int directory, int flags, const Step& step) {
-  const int fd = ::openat(directory, step.target, flags | O_CLOEXEC | O_NOFOLLOW,
-                          static_cast<mode_t>(step.number));
+  const int fd = open_at(directory, step.target, flags | O_CLOEXEC | O_NOFOLLOW,
+                         static_cast<unsigned>(step.number));
   if (fd < 0) return errno;
   int error = 0;
   if (step.text_size > 0) {
-    const ssize_t written = ::write(fd, step.text, step.text_size);
+    const ssize_t written = write_to(fd, step.text, step.text_size);
     if (written < 0) error = errno;
     if (written >= 0 && static_cast<std::uint32_t>(written) != step.text_size) error = ENOSPC;
   }
-  ::close(fd);
+  close_descriptor(fd);
   return error;
 }
 
@@ -48,7 +59,7 @@ int write_file(int directory, int flags, const Step& step) {
 int verify(int fd, const Step& step) {
   if (step.device == 0 && step.inode == 0) return 0;
   struct stat status = {};
-  if (::fstat(fd, &status) != 0) return errno;
+  if (::syscall(SYS_fstat, fd, &status) != 0) return errno;
   const std::uint64_t device = (std::uint64_t{major(status.st_dev)} << 32U) | minor(status.st_dev);
   return device == step.device && status.st_ino == step.inode ? 0 : ESTALE;
 }
@@ -62,22 +73,22 @@ int bind(const Step& step) {
   // move_mount(MOVE_MOUNT_F_EMPTY_PATH)
   if (error == 0)
     error = errno_if(::syscall(kSysMoveMount, tree, "", AT_FDCWD, step.target, 0x4U) != 0);
-  ::close(tree);
+  close_descriptor(tree);
   return error;
 }
 
 int bind_classic(const Step& step) {
-  const int object = ::open(step.source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const int object = open_at(AT_FDCWD, step.source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (object < 0) return errno;
   int error = verify(object, step);
-  ::close(object);
+  close_descriptor(object);
   if (error != 0) return error;
   if (::mount(step.source, step.target, nullptr, MS_BIND | MS_REC, nullptr) != 0) return errno;
   // The name may have changed hands since: look at what is mounted now.
-  const int mounted = ::open(step.target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const int mounted = open_at(AT_FDCWD, step.target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (mounted < 0) return errno;
   error = verify(mounted, step);
-  ::close(mounted);
+  close_descriptor(mounted);
   return error;
 }
 
@@ -101,12 +112,12 @@ int pivot_root() {
 }
 
 int add_landlock_rule(int ruleset, const Step& step) {
-  const int fd = ::open(step.target, O_PATH | O_CLOEXEC);
+  const int fd = open_at(AT_FDCWD, step.target, O_PATH | O_CLOEXEC);
   if (fd < 0) return errno;
   const LandlockPathBeneath rule{.allowed_access = step.number, .parent_fd = fd};
   const int error =
       errno_if(::syscall(kSysLandlockAddRule, ruleset, 1 /* PATH_BENEATH */, &rule, 0) != 0);
-  ::close(fd);
+  close_descriptor(fd);
   return error;
 }
 
@@ -128,32 +139,33 @@ int drop_capabilities() {
 
 int move_descriptor(int from, int to) {
   // dup3() refuses equal descriptors, and only a copy loses the close-on-exec flag.
-  if (from == to) return errno_if(::fcntl(to, F_SETFD, 0) != 0);
-  return errno_if(::dup3(from, to, 0) < 0);
+  if (from == to) return errno_if(::syscall(SYS_fcntl, to, F_SETFD, 0) != 0);
+  return errno_if(copy_descriptor(from, to) < 0);
 }
 
 int raise_loopback() {
-  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int fd = static_cast<int>(::syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (fd < 0) return errno;
   ifreq request = {};
   request.ifr_name[0] = 'l';
   request.ifr_name[1] = 'o';
   request.ifr_flags = IFF_UP;
-  const int error = errno_if(::ioctl(fd, SIOCSIFFLAGS, &request) != 0);
-  ::close(fd);
+  const int error = errno_if(::syscall(SYS_ioctl, fd, SIOCSIFFLAGS, &request) != 0);
+  close_descriptor(fd);
   return error;
 }
 
 // The terminal is made inside, so that its name is known there; our side travels to the parent.
 int open_terminal(int socket) {
-  const int ours = ::open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const int ours = open_at(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (ours < 0) return errno;
   int unlocked = 0;
-  if (::ioctl(ours, TIOCSPTLCK, &unlocked) != 0) return errno;
-  const int theirs = ::ioctl(ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (::syscall(SYS_ioctl, ours, TIOCSPTLCK, &unlocked) != 0) return errno;
+  const auto theirs =
+      static_cast<int>(::syscall(SYS_ioctl, ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (theirs < 0) return errno;
   for (int place = 0; place < 3; ++place)
-    if (::dup3(theirs, place, 0) < 0) return errno;
+    if (copy_descriptor(theirs, place) < 0) return errno;
 
   InitReport report{.kind = InitReport::Kind::Terminal};
   iovec data = {.iov_base = &report, .iov_len = sizeof report};
@@ -168,7 +180,7 @@ int open_terminal(int socket) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   *reinterpret_cast<int*>(CMSG_DATA(header)) = ours;
-  return errno_if(::sendmsg(socket, &message, MSG_NOSIGNAL) < 0);
+  return errno_if(::syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL) < 0);
 }
 
 class Interpreter {
@@ -234,7 +246,7 @@ class Interpreter {
   int keep_proc_classic(const Step& step) {
     if (::mount("proc", step.target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
       return errno;
-    proc_ = ::open(step.target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc_ = open_at(AT_FDCWD, step.target, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc_ < 0) return errno;
     return errno_if(::umount2(step.target, MNT_DETACH) != 0);
   }
@@ -255,7 +267,7 @@ class Interpreter {
 
 [[noreturn]] void fail(int socket, std::uint32_t step, int error) {
   const InitReport report{.kind = InitReport::Kind::StepFailed, .step = step, .os_error = error};
-  ::send(socket, &report, sizeof report, MSG_NOSIGNAL);
+  ::syscall(SYS_sendto, socket, &report, sizeof report, MSG_NOSIGNAL, nullptr, 0);
   ::_exit(125);
 }
 
