@@ -205,7 +205,11 @@ std::string explain(const Spec& spec, std::string_view path, Operation operation
   switch (decision.because) {
     case Decision::Because::Declared: return text + ": " + declared();
     case Decision::Because::BuiltIn: return text + ": every sandbox has its own";
-    case Decision::Because::OnTheWay: return text + ": it only leads to declared paths";
+    case Decision::Because::OnTheWay:
+      text += ": it only leads to declared paths";
+      if (operation == Operation::Read && !decision.allowed)
+        text += ", and strict outputs keep it from being listed";
+      return text;
     case Decision::Because::Excepted: return text + ": an exception of " + declared();
     case Decision::Because::Undeclared: return text + ": no declaration covers it";
   }

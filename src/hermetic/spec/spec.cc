@@ -55,6 +55,17 @@ std::string Spec::follow_links(std::string_view path) const {
   return current;
 }
 
+// A right to list a directory is one to list all below it, so that a directory that may lead to a
+// strict output has none of its own. Inside an input or a temp it has theirs.
+bool Spec::can_list_on_the_way(std::string_view path) const {
+  bool listed = !strict_outputs;
+  index_->places.for_each_above(path, [&](const std::vector<std::size_t>& trees_here) {
+    for (const std::size_t number : trees_here)
+      listed = listed || index_->trees[number].declaration.kind != TreeKind::Output;
+  });
+  return listed;
+}
+
 Decision Spec::decide(std::string_view asked, Operation operation) const {
   Decision decision;
   decision.path = follow_links(asked);
@@ -76,7 +87,9 @@ Decision Spec::decide(std::string_view asked, Operation operation) const {
               allows(decision.tree->declaration.kind, operation, strict_outputs));
   if (is_synthetic(path)) return by(Decision::Because::BuiltIn, operation == Operation::Read);
   if (path == "/" || path == "/etc" || index_->places.has_below(path))
-    return by(Decision::Because::OnTheWay, operation != Operation::Write);
+    return by(Decision::Because::OnTheWay,
+              operation == Operation::Execute ||
+                  (operation == Operation::Read && can_list_on_the_way(path)));
   return by(rule ? Decision::Because::Excepted : Decision::Because::Undeclared, false);
 }
 

@@ -19,6 +19,7 @@
 
 namespace hermetic {
 
+// Of a directory: list it, make and remove entries in it, pass through it.
 enum class Operation { Read, Write, Execute };
 [[nodiscard]] std::string_view to_string(Operation operation);  // "read", "write", "execute"
 
@@ -51,7 +52,8 @@ struct Decision {
   enum class Because {
     Declared,    // `tree` decides
     BuiltIn,     // a device, /proc, or one of the files that hermetic writes
-    OnTheWay,    // a directory that only leads to declared paths: it can be listed, nothing more
+    OnTheWay,    // a directory that only leads to declared paths: it can be passed through and,
+                 // unless outputs are strict, listed
     Excepted,    // `tree` would cover it, but for an exception
     Undeclared,  // nothing covers it
   };
@@ -140,6 +142,7 @@ class Spec {
   static Result<void> fill_index(Index& index, std::vector<Tree> trees);
   [[nodiscard]] PathSet set_of(TreeKind kind) const;
   [[nodiscard]] std::string follow_links(std::string_view path) const;
+  [[nodiscard]] bool can_list_on_the_way(std::string_view path) const;
 
   std::shared_ptr<const Index> index_;
 };

@@ -310,7 +310,9 @@ Result<Spec> SpecBuilder::build() const {
 
   const Origin origin = origin_of(draft_, "directory");
   spec.directory = TRY(normal_at(draft_.directory.value_or("/"), origin));
-  if (!spec.can_read(spec.directory) && !spec.can_write(spec.directory))
+  const bool exists =
+      spec.can_write(spec.directory) || spec.decide(spec.directory, Operation::Execute).allowed;
+  if (!exists)
     return invalid(fmt::format("the directory '{}' does not exist inside the sandbox",
                                printable(spec.directory)),
                    "declare it as an input, an output or a temp, or start elsewhere", origin);

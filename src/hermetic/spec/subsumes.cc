@@ -44,7 +44,9 @@ std::string missing_name(const Spec& a, const Spec& b) {
   for (const Tree& tree : b.trees()) add_way_to(tree.found.real_path);
   for (const Link& link : b.links()) add_way_to(link.path);
   for (const std::string& name : names)
-    if (b.can_read(name) && !a.can_read(name)) return "read " + name;
+    for (const Operation operation : {Operation::Read, Operation::Execute})
+      if (b.decide(name, operation).allowed && !a.decide(name, operation).allowed)
+        return fmt::format("{} {}", to_string(operation), name);
   return "";
 }
 

@@ -140,6 +140,9 @@ TEST(Explain, NamesTheRuleAndWhereItWasWritten) {
             "/dev/null may be written: every sandbox has its own");
   EXPECT_EQ(why("/home", Operation::Read), "/home may not be read: no declaration covers it");
   EXPECT_EQ(why("/\x1b", Operation::Read), "/\\x1b may not be read: no declaration covers it");
+  EXPECT_EQ(explain(usual().strict_outputs().build().value(), "/w", Operation::Read),
+            "/w may not be read: it only leads to declared paths, and strict outputs keep it from "
+            "being listed");
 }
 
 }  // namespace

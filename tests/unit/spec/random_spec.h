@@ -127,7 +127,15 @@ class SpecModel {
         path == "/" || path == "/etc" || std::any_of(all.begin(), all.end(), [&](const auto& tree) {
           return is_strictly_within(tree.path, path);
         });
-    if (on_the_way) return {operation != Operation::Write, Because::OnTheWay, "", {}};
+    if (on_the_way) {
+      const bool listed =
+          !strict_outputs_ || std::any_of(all.begin(), all.end(), [&](const auto& tree) {
+            return tree.kind != TreeKind::Output && is_within(path, tree.path);
+          });
+      const bool allowed =
+          operation == Operation::Execute || (operation == Operation::Read && listed);
+      return {allowed, Because::OnTheWay, "", {}};
+    }
     const Declaration* excepting =
         deepest(all, [&](const auto& tree) { return is_within(path, tree.path); });
     if (excepting != nullptr) return {false, Because::Excepted, excepting->path, {}};

@@ -101,6 +101,8 @@ TEST(Build, NeedsADirectoryThatExistsInside) {
       AllOf(HasSubstr("the directory '/w' does not exist inside"), HasSubstr("declare it")));
   EXPECT_EQ(outcome(by_name().directory("/w").input("/w")), "built");
   EXPECT_EQ(outcome(by_name().directory("/w").input("/w/src")), "built") << "on the way";
+  EXPECT_EQ(outcome(by_name().directory("/w").input("/w/src").strict_outputs()), "built")
+      << "it cannot be listed, but be in";
   EXPECT_EQ(by_name().build()->directory, "/");
 }
 

@@ -115,6 +115,21 @@ TEST(Decide, ADirectoryOnTheWayCanBeListedAndNothingMore) {
   EXPECT_EQ(decided(spec, "/", Operation::Read), "allow, on the way");
 }
 
+TEST(Decide, ADirectoryOnTheWayCannotBeListedIfOutputsAreStrict) {
+  const Spec spec = built(by_name()
+                              .input("/opt/tool/bin")
+                              .input("/w", {"/w/a"})
+                              .temp("/w/a/b")
+                              .output("/o/p")
+                              .overlay(strict_draft()));
+  EXPECT_EQ(decided(spec, "/", Operation::Read), "deny, on the way");
+  EXPECT_EQ(decided(spec, "/etc", Operation::Read), "deny, on the way");
+  EXPECT_EQ(decided(spec, "/opt", Operation::Read), "deny, on the way");
+  EXPECT_EQ(decided(spec, "/o", Operation::Read), "deny, on the way");
+  EXPECT_EQ(decided(spec, "/opt", Operation::Execute), "allow, on the way");
+  EXPECT_EQ(decided(spec, "/w/a", Operation::Read), "allow, on the way") << "it is in an input";
+}
+
 TEST(Decide, FollowsTheLinksThatLedToDeclaredPaths) {
   const Lookup lookup = [](std::string_view path) -> Result<Found> {
     Found found = look_up_by_name(path).value();

@@ -130,11 +130,13 @@ TEST(SubsumesProperty, HoldsExactlyIfEveryAllowedPathIsAllowed) {
     ++(result.holds ? held : failed);
     if (result.holds) return;
     const std::string path = result.witness.substr(result.witness.rfind(' ') + 1);
-    const bool write = result.witness.starts_with("write");
-    RC_ASSERT((write ? b->can_write(path) : b->can_read(path)));
+    const Operation operation = result.witness.starts_with("write")     ? Operation::Write
+                                : result.witness.starts_with("execute") ? Operation::Execute
+                                                                        : Operation::Read;
+    RC_ASSERT(b->decide(path, operation).allowed);
     // A file that hermetic writes is not the host's.
     if (!result.witness.starts_with("read the host's"))
-      RC_ASSERT_FALSE((write ? a->can_write(path) : a->can_read(path)));
+      RC_ASSERT_FALSE(a->decide(path, operation).allowed);
   });
   EXPECT_GT(held, (held + failed) / 10);
   EXPECT_GT(failed, (held + failed) / 10);
