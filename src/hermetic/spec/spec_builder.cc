@@ -145,6 +145,12 @@ Result<Tree> look_up_tree(Declaration declaration, const Lookup& lookup) {
     return invalid(fmt::format("output '{}' is changed in place but does not exist",
                                printable(tree.declaration.path)),
                    "create it first, or declare it without in_place", origin);
+  const FileType type = tree.found.exists() ? tree.found.type : tree.declaration.type;
+  if (type == FileType::File && !tree.declaration.exceptions.empty())
+    return invalid(fmt::format("exception '{}' cannot exist: '{}' is a file",
+                               printable(tree.declaration.exceptions.front()),
+                               printable(tree.declaration.path)),
+                   "leave it out", origin);
   for (const std::string& exception : tree.declaration.exceptions) {
     Result<Found> hole = lookup(exception);
     if (!hole) return at(std::move(hole).error(), origin);

@@ -139,6 +139,21 @@ TEST(BuildOnHost, WhatLiesBelowAFileCannotBeDeclared) {
   EXPECT_THAT(outcome(on_host().output(root / "f/x")), HasSubstr("'" + root / "f" + "' is a file"));
 }
 
+TEST(BuildOnHost, AFileHasNoExceptions) {
+  const TempDir root;
+  root.file("f");
+  const auto with_hole = [&](TreeKind kind, const std::string& path) {
+    return outcome(on_host().declare(
+        {.kind = kind, .path = path, .exceptions = {path + "/x"}, .type = FileType::File}));
+  };
+  for (const TreeKind kind : {TreeKind::Input, TreeKind::Output, TreeKind::Temp})
+    EXPECT_THAT(with_hole(kind, root / "f"), HasSubstr("'" + root / "f" + "' is a file"));
+  for (const TreeKind kind : {TreeKind::Output, TreeKind::Temp})
+    EXPECT_THAT(with_hole(kind, root / "new"), HasSubstr("'" + root / "new" + "' is a file"));
+  root.directory("d");
+  EXPECT_EQ(with_hole(TreeKind::Temp, root / "d"), "built") << "there is a directory already";
+}
+
 TEST(BuildOnHost, AnOutputThatIsChangedInPlaceMustExist) {
   const TempDir root;
   EXPECT_THAT(outcome(on_host().output(root / "o", Publish::InPlace)),
