@@ -163,6 +163,23 @@ TEST_P(Filesystem, AnExceptionInsideAnOutputInPlaceIsHidden) {
   EXPECT_EQ(content_of(dir / "out/key"), "canary");
 }
 
+TEST_P(Filesystem, WhatIsDeclaredInsideAnExceptionOfAnOutputInPlaceIsThere) {
+  dir.file("out/hole/key", "canary");
+  dir.file("out/hole/in/file", "in");
+  SpecBuilder with = sandboxed({}).input(dir / "out/hole/in").temp(dir / "out/hole/new/temp");
+  with.declare({.kind = TreeKind::Output,
+                .path = dir / "out",
+                .exceptions = {dir / "out/hole"},
+                .publish = Publish::InPlace});
+  with.command(
+      {"sh", "-c", "cd " + dir / "out/hole" + " && ls && cat in/file && echo x >new/temp/x"});
+  EXPECT_EQ(output_here(with), "in\nnew\nin");
+  denied(with, act("read", dir / "out/hole/key"), {ENOENT});
+  for (const char* place : {"out/hole/x", "out/hole/in/x", "out/hole/new/x"})
+    denied(with, act("create", dir / place), {EROFS, EACCES}, Control::None);
+  EXPECT_EQ(names_of(dir / "out/hole"), (Words{"in", "key"}));
+}
+
 TEST_P(Filesystem, LinksAndRenamesDoNotCrossFromAnInputToAnOutput) {
   dir.file("in/file", "canary");
   dir.directory("out");

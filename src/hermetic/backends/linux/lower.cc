@@ -372,8 +372,15 @@ class Lowering {
     for (const Entry& entry : plan_.view) {
       if (!comes_late(entry)) continue;
       put(entry);
-      seal_one(entry);
+      if (entry.kind != EntryKind::Listing) seal_one(entry);
     }
+    // Places are made in a listing until all is there. It alone is sealed: what stands in it is as
+    // it should be.
+    for (const Entry& entry : plan_.view)
+      if (comes_late(entry) && entry.kind == EntryKind::Listing)
+        add({.kind = StepKind::Remount,
+             .target = inside(entry.path),
+             .flags = MS_RDONLY | MS_NOSUID | MS_NODEV});
   }
 
   // A read-only mount does not keep anyone from writing to the device; it keeps root outside from
