@@ -406,6 +406,20 @@ TEST_F(Outputs, StrictOutputsCanBeWrittenButNotReadBack) {
   std::filesystem::remove_all(place);
 }
 
+TEST_F(Outputs, StrictOutputsLeaveAnInputInWhichAPlaceIsMadeReadable) {
+  std::string place = "/var/tmp/hermetic-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(place.data()), nullptr);
+  std::filesystem::create_directories(place + "/in/d");
+  const SpecBuilder with = sandboxed({"ls", place + "/in"})
+                               .input(place + "/in", {place + "/in/new"})
+                               .temp(place + "/in/new")
+                               .output(place + "/out")
+                               .strict_outputs();
+  EXPECT_EQ(output_of(with), "d\nnew\n");
+  expect_denied(with, {misbehave("path_act"), "list", place}, {EACCES}, Control::Succeeds);
+  std::filesystem::remove_all(place);
+}
+
 TEST_F(Outputs, ManyAndDeepFilesArePublishedOrRefusedCleanly) {
   const std::string many =
       "cd " + dir / "out" + "; i=0; while [ $i -lt 3000 ]; do : >f$i; i=$((i+1)); done";

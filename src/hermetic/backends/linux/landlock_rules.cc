@@ -60,8 +60,11 @@ class Rules {
     for (const ViewEntry& entry : plan_.view) {
       using Kind = ViewEntry::Kind;
       const bool output = entry.kind == Kind::Output || entry.kind == Kind::OutputInPlace;
-      const bool shown = entry.kind == Kind::Input || entry.kind == Kind::File ||
-                         entry.kind == Kind::Processes || entry.kind == Kind::Devices;
+      // A listing that stands for a directory of the host is part of an input.
+      const bool input =
+          entry.kind == Kind::Input || (entry.kind == Kind::Listing && !entry.source.empty());
+      const bool shown = input || entry.kind == Kind::File || entry.kind == Kind::Processes ||
+                         entry.kind == Kind::Devices;
       if (shown || (output && !plan_.strict_outputs)) allow(entry.path, entry.type, kReading);
     }
   }

@@ -105,6 +105,21 @@ TEST(Lower, MakesDevicesReadOnlyAndNeverCoversThemWithNodev) {
   EXPECT_THAT(lines, Contains("adding attributes 0xb to dev/null and below"));
 }
 
+TEST(LandlockRules, LetAListingBeReadThatStandsForAnInput) {
+  Plan plan = plan_of(SpecBuilder({"cc"}).input("/w").output("/out").strict_outputs());
+  for (ViewEntry& entry : plan.view)
+    if (entry.path == "/w") entry.kind = ViewEntry::Kind::Listing;
+  const auto reads = [&](std::string_view path) {
+    for (const LandlockRule& rule : landlock_rules(plan, 7))
+      if (rule.path == path && (rule.rights & kLandlockReadDirectory) != 0) return true;
+    return false;
+  };
+  EXPECT_TRUE(reads("/w"));
+  for (ViewEntry& entry : plan.view)
+    if (entry.path == "/w") entry.source.clear();
+  EXPECT_FALSE(reads("/w")) << "it only leads somewhere";
+}
+
 TEST(Lower, WithOlderMountCallsRemountsWhatIsReadOnly) {
   const Plan plan = plan_of(compile());
   Facts facts = facts_of(plan);
