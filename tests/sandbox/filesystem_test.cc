@@ -266,6 +266,12 @@ TEST_P(Filesystem, TheWholeHostCanHaveExceptions) {
   EXPECT_FALSE(exists("/.hermetic"));
 }
 
+TEST_P(Filesystem, TheWholeHostCanHaveExceptionsInWhatIsHiddenAnyway) {
+  SpecBuilder all(Words{"true"});
+  all.directory("/").caller_environment({}).input(HERMETIC_MISBEHAVE).input("/", {"/sys/class"});
+  denied(all, act("look", "/sys/class"), {EACCES});
+}
+
 TEST_P(Filesystem, AnOutputInsideAnInputNeedsNoPlaceOnTheHost) {
   dir.file("src/main.c", "int main;");
   dir.link("src/link", "main.c");

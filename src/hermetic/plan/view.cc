@@ -155,6 +155,9 @@ class ViewMaker {
         absent_.push_back(path);
         continue;
       }
+      // All around it is hidden already, as in /sys below an input of everything.
+      if (spec_.decide(parent_of(path), Operation::Read).because == Decision::Because::Excepted)
+        continue;
       const Decision decision = spec_.decide(path, Operation::Read);
       if (decision.because == Decision::Because::Declared ||
           decision.because == Decision::Because::BuiltIn)

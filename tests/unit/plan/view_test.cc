@@ -86,6 +86,11 @@ TEST(View, HasTheBuiltInTreesAlsoInsideAnInputOfEverything) {
                                                 {"/tmp", Kind::Temp}}));
 }
 
+TEST(View, AnExceptionInsideWhatIsHiddenAnywayNeedsNoEntry) {
+  EXPECT_THAT(shown(by_name().input("/", {"/sys/class"}).build().value()),
+              ElementsAre("input /", "hidden /sys"));
+}
+
 TEST(View, HasFilesThatSayWhoTheCommandIs) {
   const auto text_of = [](const Spec& spec, std::string_view path) {
     for (const ViewEntry& entry : view_of(spec))
