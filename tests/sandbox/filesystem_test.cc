@@ -272,6 +272,14 @@ TEST_P(Filesystem, TheWholeHostCanHaveExceptionsInWhatIsHiddenAnyway) {
   denied(all, act("look", "/sys/class"), {EACCES});
 }
 
+TEST_P(Filesystem, TheWholeHostCanHaveATempThatIsAFile) {
+  SpecBuilder all(Words{"sh", "-c", "echo x >" + dir / "file" + "; cat " + dir / "file"});
+  all.directory("/").caller_environment({}).input("/", {dir / "file"});
+  all.declare({.kind = TreeKind::Temp, .path = dir / "file", .type = FileType::File});
+  EXPECT_EQ(output_here(all), "x\n");
+  EXPECT_FALSE(exists(dir / "file"));
+}
+
 TEST_P(Filesystem, AnOutputInsideAnInputNeedsNoPlaceOnTheHost) {
   dir.file("src/main.c", "int main;");
   dir.link("src/link", "main.c");

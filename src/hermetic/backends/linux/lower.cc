@@ -200,14 +200,6 @@ class Lowering {
     });
   }
 
-  // So is a file that covers one of the host's where the root is the host's, too: there is nowhere
-  // to make it before there is a /dev/shm.
-  [[nodiscard]] bool comes_late(const Entry& entry) const {
-    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Hidden;
-    const bool covers = file && entry.type == FileType::File && !entry.make_point;
-    return is_in_place(entry) || (covers && root_is_of_host());
-  }
-
   void make_point(const Entry& entry) {
     if (!entry.make_point) return;
     if (entry.type == FileType::File)
@@ -217,10 +209,16 @@ class Lowering {
   }
 
   void view() {
+    const auto comes_first = [&](const Entry& entry) {
+      return root_is_of_host() && entry.kind == EntryKind::Devices;
+    };
+    for (const Entry& entry : plan_.view)
+      if (comes_first(entry)) put(entry);  // cover_with_file() makes its files there
     for (const Entry& entry : plan_.view) {
-      if (!comes_late(entry))
+      if (comes_first(entry)) continue;
+      if (!is_in_place(entry))
         put(entry);
-      else if (is_in_place(entry) && !is_inside_in_place(entry))
+      else if (!is_inside_in_place(entry))
         make_point(entry);
     }
   }
@@ -269,8 +267,10 @@ class Lowering {
   }
 
   void cover_with_file(std::string_view path, const std::string& text, std::uint64_t mode) {
-    // The root is read only by the time the writable part is made.
-    const char* making = sealed_ ? "dev/shm/.hermetic" : ".hermetic";
+    // The root is read only by the time the writable part is made, and may be the host's own.
+    const char* making = sealed_             ? "dev/shm/.hermetic"
+                         : root_is_of_host() ? "dev/.hermetic"
+                                             : ".hermetic";
     make_file(making, text, mode);
     bind({.path = making}, inside(path));
     add({.kind = StepKind::RemoveFile, .target = making});
@@ -289,7 +289,7 @@ class Lowering {
     if (entry.make_point)
       make_point(entry);
     else
-      mount("tmpfs", "dev", MS_NOSUID | MS_NODEV, "mode=0755,size=64k");
+      mount("tmpfs", "dev", MS_NOSUID | MS_NODEV, "mode=0755,size=64m");
     for (const HostObject& device : facts_.devices)
       add({.kind = StepKind::MakeFile, .target = inside(device.path), .number = 0444});
     for (const char* directory : {"dev/pts", "dev/shm"})
@@ -330,7 +330,7 @@ class Lowering {
       return;
     }
     for (const Entry& entry : plan_.view)
-      if (!comes_late(entry)) seal_one(entry);
+      if (!is_in_place(entry)) seal_one(entry);
     if (!root_is_of_host()) attributes("", "/", kSealed);
   }
 
@@ -370,14 +370,14 @@ class Lowering {
 
   void late_part() {
     for (const Entry& entry : plan_.view) {
-      if (!comes_late(entry)) continue;
+      if (!is_in_place(entry)) continue;
       put(entry);
       if (entry.kind != EntryKind::Listing) seal_one(entry);
     }
     // Places are made in a listing until all is there. It alone is sealed: what stands in it is as
     // it should be.
     for (const Entry& entry : plan_.view)
-      if (comes_late(entry) && entry.kind == EntryKind::Listing)
+      if (is_in_place(entry) && entry.kind == EntryKind::Listing)
         add({.kind = StepKind::Remount,
              .target = inside(entry.path),
              .flags = MS_RDONLY | MS_NOSUID | MS_NODEV});

@@ -105,6 +105,30 @@ TEST(Lower, MakesDevicesReadOnlyAndNeverCoversThemWithNodev) {
   EXPECT_THAT(lines, Contains("adding attributes 0xb to dev/null and below"));
 }
 
+TEST(Lower, MakesNothingInTheHostsOwnRoot) {
+  const Plan plan = plan_of(SpecBuilder({"cc"})
+                                .input("/", {"/secret", "/w"})
+                                .declare({.kind = TreeKind::Temp,
+                                          .path = "/w",
+                                          .exceptions = {"/w/key"},
+                                          .type = FileType::Directory}));
+  Plan with_files = plan;
+  int files = 0;
+  for (ViewEntry& entry : with_files.view) {
+    const bool hidden = entry.kind == ViewEntry::Kind::Hidden && entry.path != "/sys";
+    if (hidden) entry.type = FileType::File;
+    files += hidden ? 1 : 0;
+  }
+  const std::vector<std::string> lines = lines_of(with_files, facts_of(with_files));
+  int made = 0;
+  for (const std::string& line : lines)
+    if (line.starts_with("making the file dev/.hermetic")) ++made;
+  EXPECT_EQ(files, 2);
+  EXPECT_EQ(made, files);
+  EXPECT_LT(place_of(lines, "mounting tmpfs on dev"), place_of(lines, "making the file dev/.h"));
+  EXPECT_THAT(lines, Each(Not(HasSubstr("making the file .hermetic"))));
+}
+
 TEST(LandlockRules, LetAListingBeReadThatStandsForAnInput) {
   Plan plan = plan_of(SpecBuilder({"cc"}).input("/w").output("/out").strict_outputs());
   for (ViewEntry& entry : plan.view)
