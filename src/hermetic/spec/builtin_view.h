@@ -14,6 +14,17 @@ inline constexpr std::string_view kProcesses = "/proc";
 inline constexpr std::string_view kSystem = "/sys";
 inline constexpr std::string_view kTemporary = "/tmp";
 
+// Links in /dev, and where they lead.
+struct BuiltInLink {
+  std::string_view path;
+  std::string_view target;
+};
+inline constexpr std::array<BuiltInLink, 5> kDeviceLinks = {{{"/dev/fd", "/proc/self/fd"},
+                                                             {"/dev/ptmx", "pts/ptmx"},
+                                                             {"/dev/stderr", "/proc/self/fd/2"},
+                                                             {"/dev/stdin", "/proc/self/fd/0"},
+                                                             {"/dev/stdout", "/proc/self/fd/1"}}};
+
 // Readable and writable devices.
 inline constexpr std::array<std::string_view, 6> kDeviceFiles = {
     "/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"};

@@ -22,12 +22,17 @@ bool allows(TreeKind kind, Operation operation, bool strict_outputs) {
 // What a sandbox's own /dev and /proc allow. Only what programs may rely on: /proc's many other
 // files are the kernel's business.
 bool built_in_allows(std::string_view path, Operation operation) {
-  if (is_within(path, kSharedMemory) || is_within(path, kPseudoTerminals)) return true;
+  if (is_within(path, kSharedMemory)) return true;
   if (is_within(path, kProcesses)) return operation != Operation::Write;
-  if (path == kDevices) return operation != Operation::Write;
+  if (path == kDevices || path == kPseudoTerminals || path == "/dev/fd")
+    return operation != Operation::Write;
   const bool device =
       std::find(kDeviceFiles.begin(), kDeviceFiles.end(), path) != kDeviceFiles.end();
-  return device && operation != Operation::Execute;
+  // What is open already can be opened again, as far as it is open.
+  const bool open = is_within(path, "/dev/fd") ||
+                    std::any_of(kDeviceLinks.begin(), kDeviceLinks.end(),
+                                [&](const BuiltInLink& link) { return path == link.path; });
+  return (device || open || is_within(path, kPseudoTerminals)) && operation != Operation::Execute;
 }
 
 bool is_synthetic(std::string_view path) {

@@ -33,8 +33,9 @@ inline const std::vector<std::string>& asked_paths() {
     for (const std::string& path : declarable_paths())
       for (const char* name : {"a", "b", "x"}) all.push_back(join(path, name));
     for (const char* path :
-         {"/dev", "/dev/null", "/dev/shm/x", "/dev/pts/0", "/dev/sda", "/dev/tty", "/proc",
-          "/proc/self", "/sys", "/sys/class", "/etc/passwd", "/etc/group", "/etc/shadow", "/usr"})
+         {"/dev", "/dev/null", "/dev/shm/x", "/dev/pts", "/dev/pts/0", "/dev/stdout", "/dev/fd",
+          "/dev/fd/3", "/dev/sda", "/dev/tty", "/proc", "/proc/self", "/sys", "/sys/class",
+          "/etc/passwd", "/etc/group", "/etc/shadow", "/usr"})
       all.emplace_back(path);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -176,9 +177,12 @@ class SpecModel {
   }
 
   static bool built_in_allows(std::string_view path, Operation operation) {
-    if (path == "/dev/shm/x" || path == "/dev/pts/0") return true;
-    if (path == "/dev/null" || path == "/dev/tty") return operation != Operation::Execute;
-    if (path == "/dev" || path.starts_with("/proc")) return operation != Operation::Write;
+    if (path == "/dev/shm/x") return true;
+    for (const char* file : {"/dev/null", "/dev/tty", "/dev/pts/0", "/dev/stdout", "/dev/fd/3"})
+      if (path == file) return operation != Operation::Execute;
+    for (const char* directory : {"/dev", "/dev/pts", "/dev/fd"})
+      if (path == directory) return operation != Operation::Write;
+    if (path.starts_with("/proc")) return operation != Operation::Write;
     return false;
   }
 

@@ -106,6 +106,20 @@ TEST(Decide, TheWholeHostAsInputDoesNotShowWhatIsBuiltIn) {
   EXPECT_EQ(spec.decide("/tmp/x", Operation::Write).tree->declaration.kind, TreeKind::Temp);
 }
 
+TEST(Decide, WhatIsOpenAndTerminalsCanBeOpenedAgain) {
+  const Spec spec = built(by_name());
+  for (const char* file :
+       {"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/3", "/dev/ptmx", "/dev/pts/0"}) {
+    EXPECT_TRUE(spec.can_read(file)) << file;
+    EXPECT_TRUE(spec.can_write(file)) << file;
+    EXPECT_EQ(decided(spec, file, Operation::Execute), "deny, built in") << file;
+  }
+  for (const char* directory : {"/dev", "/dev/fd", "/dev/pts"}) {
+    EXPECT_TRUE(spec.can_read(directory)) << directory;
+    EXPECT_EQ(decided(spec, directory, Operation::Write), "deny, built in") << directory;
+  }
+}
+
 TEST(Decide, ADirectoryOnTheWayCanBeListedAndNothingMore) {
   const Spec spec = built(by_name().input("/opt/tool/bin"));
   EXPECT_EQ(decided(spec, "/opt", Operation::Read), "allow, on the way");

@@ -294,12 +294,10 @@ class Lowering {
       add({.kind = StepKind::MakeFile, .target = inside(device.path), .number = 0444});
     for (const char* directory : {"dev/pts", "dev/shm"})
       add({.kind = StepKind::MakeDirectory, .target = directory, .number = 0755});
-    for (const auto& [name, target] : {std::pair{"dev/fd", "/proc/self/fd"},
-                                       {"dev/stdin", "/proc/self/fd/0"},
-                                       {"dev/stdout", "/proc/self/fd/1"},
-                                       {"dev/stderr", "/proc/self/fd/2"},
-                                       {"dev/ptmx", "pts/ptmx"}})
-      add({.kind = StepKind::MakeLink, .target = name, .text = target});
+    for (const BuiltInLink& link : kDeviceLinks)
+      add({.kind = StepKind::MakeLink,
+           .target = inside(link.path),
+           .text = keep(std::string(link.target))});
   }
 
   // Read only for the command, like the rest: sysctl files ask for the owner and not for a
