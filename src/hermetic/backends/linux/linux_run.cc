@@ -291,7 +291,8 @@ Result<UniqueFd> make_pipe(Capture& capture) {
 }  // namespace
 
 Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
-                                       const RunOptions& options, EventSink& events) {
+                                       const RunOptions& options, EventSink& events,
+                                       Lowering lowering) {
   const Clock::time_point started = Clock::now();
   Staging staging = TRY(Staging::make(plan));
   for (const StagedOutput& staged : staging.outputs()) {
@@ -317,7 +318,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
   facts.own_terminal = options.interactive;
   facts.observe_files = options.observe_files;
 
-  const LoweredScript script = lower(plan, facts);
+  const LoweredScript script = lowering(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host
                                        ? NetworkNamespace::Callers
                                        : NetworkNamespace::Own;

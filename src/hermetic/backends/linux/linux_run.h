@@ -9,8 +9,12 @@
 
 namespace hermetic::linux_backend {
 
-// Fails with System or Unsupported, naming the step, if the sandbox could not be made.
+using Lowering = LoweredScript (*)(const Plan& plan, const Facts& facts);
+
+// Fails with System or Unsupported, naming the step, if the sandbox could not be made. Whatever
+// `lowering` writes is carried out, so that a test can hand in a wrong one and see it noticed.
 [[nodiscard]] Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
-                                                     const RunOptions& options, EventSink& events);
+                                                     const RunOptions& options, EventSink& events,
+                                                     Lowering lowering = lower);
 
 }  // namespace hermetic::linux_backend
