@@ -66,6 +66,23 @@ inline LoweredScript forget_to_open(const Plan& plan, const Facts& facts) {
   return script;
 }
 
+// Directories around what must not change can be moved.
+inline LoweredScript forget_to_pin(const Plan& plan, const Facts& facts) {
+  LoweredScript script = lower(plan, with_new_mount_calls(facts, true));
+  std::vector<std::string_view> pinned;
+  for (const Step& step : script.steps)
+    if (step.kind == Step::Kind::Bind && std::string_view(step.source) == step.target)
+      pinned.emplace_back(step.target);
+  const auto is_pinned = [&](const char* target) {
+    return target != nullptr && std::find(pinned.begin(), pinned.end(), target) != pinned.end();
+  };
+  std::erase_if(script.steps, [&](const Step& step) {
+    return (step.kind == Step::Kind::Bind || step.kind == Step::Kind::Unseal) &&
+           is_pinned(step.target);
+  });
+  return script;
+}
+
 // The second line is narrower than the first.
 inline LoweredScript forget_temps_in_landlock(const Plan& plan, const Facts& facts) {
   LoweredScript script = lower(plan, facts);

@@ -141,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"ForgetsOutputs", forget_outputs, "says yes (output), the kernel says"},
         Broken{"ForgetsStrictness", forget_strictness, "says no (output), the kernel says yes"},
         Broken{"ForgetsToOpen", forget_to_open, "says yes (temp), the kernel says no (EROFS)"},
+        Broken{"ForgetsToPin", forget_to_pin, "move"},
         Broken{"ForgetsTempsInLandlock", forget_temps_in_landlock,
                "says yes (temp), the kernel says no (EACCES)"}),
     [](const auto& test) { return std::string(test.param.name); });

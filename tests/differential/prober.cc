@@ -2,7 +2,8 @@
 // question, one line of standard output its answer. Everything that a question makes is removed
 // before the next one.
 //
-//   question  "read PATH", "write PATH", "execute PATH", "change PATH"
+//   question  "read PATH", "write PATH", "execute PATH", "change PATH",
+//             "move PATH"
 //   answer    "yes", "no ERRNO", or "absent ERRNO": nothing is there and nothing can be made there
 //
 // Needs no C library inside: it is linked statically, and is the only file that a spec must show.
@@ -185,12 +186,20 @@ Answer change(const std::string& path) {
   return changed ? yes() : no();
 }
 
+// A directory under another name for a moment, and all that is in it.
+Answer move(const std::string& path) {
+  const std::string other = path + ".moved";
+  if (::rename(path.c_str(), other.c_str()) != 0) return no();
+  return ::rename(other.c_str(), path.c_str()) == 0 ? yes() : no();
+}
+
 Answer answer_to(std::string_view operation, const std::string& path) {
   errno = 0;
   if (operation == "read") return read(path);
   if (operation == "write") return write(path);
   if (operation == "execute") return execute(path);
   if (operation == "change") return change(path);
+  if (operation == "move") return move(path);
   std::fprintf(stderr, "what is '%s'?\n", std::string(operation).c_str());
   ::_exit(2);
 }

@@ -19,9 +19,10 @@
 namespace hermetic::differential {
 
 // One question for the prober, and the answer that it must give. `change` asks for every way of
-// changing a path that is no Operation, and only where writing is denied.
+// changing a path that is no Operation, and only where writing is denied; `move` asks for moving a
+// writable directory that such a path lies in.
 struct Question {
-  std::string verb;  // "read", "write", "execute", "change"
+  std::string verb;  // "read", "write", "execute", "change", "move"
   std::string path;
   std::string leads_to;  // `path` after all links; what was decided upon
   bool allowed = false;
@@ -63,6 +64,19 @@ class Model {
             .allowed = decision.allowed,
             .may_be_absent = may_be_absent(decision, leads_to),
             .reason = reason_of(decision)};
+  }
+
+  // The nearest directory around a path that must not change which could be moved, with that path
+  // in it; "" if there is none.
+  [[nodiscard]] std::string movable_above(const std::string& path) const {
+    if (spec_.decide(path, Operation::Write).allowed) return "";
+    for (std::string_view above = parent_of(path); above != "/"; above = parent_of(above)) {
+      const Decision decision = spec_.decide(above, Operation::Write);
+      const bool root = decision.tree != nullptr && decision.tree->found.real_path == above;
+      if (decision.because != Decision::Because::BuiltIn && decision.allowed && !root)
+        return std::string(above);
+    }
+    return "";
   }
 
   // Is it a file of the host whose own mode forbids to execute it? That is not the spec's business.
@@ -194,6 +208,11 @@ inline void ask_about(const Spec& spec, const std::string& path, Questions& ques
   // The directory of the terminals is the sandbox's own, and root inside may have it its way.
   if (leads.path != kPseudoTerminals && !spec.decide(leads.path, Operation::Write).allowed)
     questions.all.push_back(model.question("change", Operation::Write, leads.path, leads.path));
+  if (const std::string above = model.movable_above(leads.path); !above.empty())
+    questions.all.push_back({.verb = "move",
+                             .path = above,
+                             .leads_to = leads.path,
+                             .reason = "around " + questions.all.back().reason});
 }
 
 }  // namespace hermetic::differential

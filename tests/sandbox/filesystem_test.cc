@@ -163,6 +163,29 @@ TEST_P(Filesystem, AnExceptionInsideAnOutputInPlaceIsHidden) {
   EXPECT_EQ(content_of(dir / "out/key"), "canary");
 }
 
+TEST_P(Filesystem, DirectoriesAroundWhatMustNotChangeCannotBeMoved) {
+  dir.file("out/a/b/key", "canary");
+  SpecBuilder in_place = sandboxed({});
+  in_place.declare({.kind = TreeKind::Output,
+                    .path = dir / "out",
+                    .exceptions = {dir / "out/a/b/key"},
+                    .publish = Publish::InPlace});
+  const SpecBuilder inside_temp =
+      sandboxed({})
+          .input(dir / "out/a/b/key")
+          .declare(
+              {.kind = TreeKind::Temp, .path = dir / "out", .exceptions = {dir / "out/a/b/key"}});
+  for (const SpecBuilder& with : {in_place, inside_temp})
+    for (const char* directory : {"out/a", "out/a/b"}) {
+      expect_allowed(with, act("create", dir / directory + "/new"), GetParam());
+      denied(with, act("rename", dir / directory, dir / "out/other"), {EBUSY, EXDEV},
+             Control::None);
+      denied(with, act("remove", dir / directory), {EBUSY}, Control::None);
+    }
+  EXPECT_EQ(content_of(dir / "out/a/b/key"), "canary");
+  EXPECT_EQ(run_plainly(act("rename", dir / "out/a", dir / "out/other")).code, 0) << "the control";
+}
+
 TEST_P(Filesystem, WhatIsDeclaredInsideAnExceptionOfAnOutputInPlaceIsThere) {
   dir.file("out/hole/key", "canary");
   dir.file("out/hole/in/file", "in");

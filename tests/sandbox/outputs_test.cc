@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "hermetic/outputs/publish.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -387,6 +388,30 @@ TEST_F(Outputs, ExceptionsInsideAnOutputStayAsTheyAre) {
               {.kind = TreeKind::Output, .path = dir / "out", .exceptions = {dir / "out/keep"}}));
   EXPECT_EQ(names_of(dir / "out"), (Words{"keep", "x"}));
   EXPECT_EQ(content_of(dir / "out/keep/file"), "kept");
+}
+
+TEST_F(Outputs, ExceptionsStayWhateverIsDoneToTheDirectoriesAroundThem) {
+  dir.file("out/a/b/keep", "kept");
+  run(shell("cd " + dir / "out" + "; mv a other; rm -r a; echo x >a; ln -s / a; true")
+          .declare({.kind = TreeKind::Output,
+                    .path = dir / "out",
+                    .exceptions = {dir / "out/a/b/keep"}}));
+  EXPECT_EQ(content_of(dir / "out/a/b/keep"), "kept");
+}
+
+// What the sandbox rules out, publish() does too.
+TEST_F(Outputs, AFileDoesNotTakeThePlaceOfADirectoryAroundAnException) {
+  dir.file("out/a/keep", "kept");
+  Plan plan;
+  plan.publications = {
+      {.path = dir / "out", .destination = dir / "out", .exceptions = {dir / "out/a/keep"}}};
+  const Result<Staging> staging = Staging::make(plan);
+  ASSERT_TRUE(staging);
+  std::ofstream(staging->outputs().front().tree() + "/a") << "file";
+  const Result<void> published = publish(*staging);
+  ASSERT_FALSE(published);
+  EXPECT_THAT(published.error().message, HasSubstr("a' is no directory, but an exception"));
+  EXPECT_EQ(content_of(dir / "out/a/keep"), "kept");
 }
 
 TEST_F(Outputs, StrictOutputsCanBeWrittenButNotReadBack) {

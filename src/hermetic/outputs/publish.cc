@@ -213,6 +213,13 @@ class Publisher {
         TRY(move_entries(inner_from.get(), inner_to.get(), entry, publication));
         continue;
       }
+      // Or what the exception keeps would go with the directory around it.
+      if (holds_exception(entry) && is_directory_at(to, name))
+        return unsupported(
+            fmt::format("the output '{}' was not published: '{}' is no directory, but an exception "
+                        "lies in it",
+                        printable(publication.destination), printable(entry)),
+            "leave it a directory");
       if (exists_at(to, name)) TRY(set_aside(to, name, publication));
       TRY(move_in(from, name, to, publication));
     }

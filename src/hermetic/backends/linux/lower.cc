@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
+#include "hermetic/backends/linux/pinned_directories.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/spec/builtin_view.h"
 
@@ -27,7 +28,7 @@ constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevi
 
 class Lowering {
  public:
-  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts) {
+  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts), pinned_(plan.view) {
     for (const Entry& entry : plan.view) {
       if (entry.kind == EntryKind::OutputInPlace) in_place_.push_back(entry.path);
       if (entry.kind == EntryKind::OutputInPlace || entry.kind == EntryKind::Output ||
@@ -179,25 +180,26 @@ class Lowering {
     return {.path = entry.source, .device = entry.device, .inode = entry.inode};
   }
 
+  static bool has_around(const std::vector<std::string>& trees, const Entry& entry,
+                         bool (*relation)(std::string_view path, std::string_view tree)) {
+    return std::any_of(trees.begin(), trees.end(),
+                       [&](const std::string& tree) { return relation(entry.path, tree); });
+  }
+
   // A listing is as read only as what it stands on: on the root it needs no mount of its own, over
   // the host's directory and inside something writable it does.
   [[nodiscard]] bool is_own_mount(const Entry& listing) const {
-    return !listing.make_point ||
-           std::any_of(writable_.begin(), writable_.end(),
-                       [&](const std::string& path) { return is_within(listing.path, path); });
+    return !listing.make_point || has_around(writable_, listing, is_within);
   }
 
   // An output that is changed in place may have mounts of the host below it, which stay writable
   // with it. It is put there after the rest was sealed, and what is declared inside it is sealed
   // one by one.
   [[nodiscard]] bool is_in_place(const Entry& entry) const {
-    return std::any_of(in_place_.begin(), in_place_.end(),
-                       [&](const std::string& path) { return is_within(entry.path, path); });
+    return has_around(in_place_, entry, is_within);
   }
   [[nodiscard]] bool is_inside_in_place(const Entry& entry) const {
-    return std::any_of(in_place_.begin(), in_place_.end(), [&](const std::string& path) {
-      return is_strictly_within(entry.path, path);
-    });
+    return has_around(in_place_, entry, is_strictly_within);
   }
 
   void make_point(const Entry& entry) {
@@ -209,13 +211,11 @@ class Lowering {
   }
 
   void view() {
-    const auto comes_first = [&](const Entry& entry) {
-      return root_is_of_host() && entry.kind == EntryKind::Devices;
-    };
     for (const Entry& entry : plan_.view)
-      if (comes_first(entry)) put(entry);  // cover_with_file() makes its files there
+      if (entry.kind == EntryKind::Devices)
+        put(entry);  // cover_with_file() may make its files there
     for (const Entry& entry : plan_.view) {
-      if (comes_first(entry)) continue;
+      if (entry.kind == EntryKind::Devices) continue;
       if (!is_in_place(entry))
         put(entry);
       else if (!is_inside_in_place(entry))
@@ -224,6 +224,10 @@ class Lowering {
   }
 
   void put(const Entry& entry) {
+    for (const std::string& directory : pinned_.above(entry)) {
+      bind({.path = inside(directory)}, inside(directory));
+      if (!sealed_) to_open_.push_back(directory);
+    }
     switch (entry.kind) {
       case EntryKind::Directory: make_point(entry); break;
       case EntryKind::Link:
@@ -354,6 +358,10 @@ class Lowering {
       if (writable && !facts_.classic_mounts)
         add({.kind = StepKind::Unseal, .target = inside(entry.path)});
     }
+    for (const std::string& directory : to_open_)
+      add({.kind = facts_.classic_mounts ? StepKind::Remount : StepKind::Unseal,
+           .target = inside(directory),
+           .flags = MS_NOSUID | MS_NODEV});
   }
 
   void devices() {
@@ -494,6 +502,8 @@ class Lowering {
   const Facts& facts_;
   std::vector<std::string> in_place_;
   std::vector<std::string> writable_;  // those, outputs and temps
+  PinnedDirectories pinned_;
+  std::vector<std::string> to_open_;  // the pinned ones that seal() makes read only
   LoweredScript script_;
   bool sealed_ = false;  // what is put there from now on is not covered by seal()
 };

@@ -1,0 +1,36 @@
+#include "hermetic/backends/linux/pinned_directories.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hermetic::linux_backend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Kind = ViewEntry::Kind;
+
+TEST(PinnedDirectories, AreTheWayFromAWritableTreeToWhatIsMountedInIt) {
+  const std::vector<ViewEntry> view = {{.kind = Kind::OutputInPlace, .path = "/o"},
+                                       {.kind = Kind::Directory, .path = "/o/a"},
+                                       {.kind = Kind::Hidden, .path = "/o/a/b/key"},
+                                       {.kind = Kind::Temp, .path = "/o/a/c/t"}};
+  PinnedDirectories pinned(view);
+  EXPECT_THAT(pinned.above(view[0]), IsEmpty());
+  EXPECT_THAT(pinned.above(view[1]), IsEmpty()) << "it holds nothing itself";
+  EXPECT_THAT(pinned.above(view[2]), ElementsAre("/o/a", "/o/a/b")) << "parents first";
+  EXPECT_THAT(pinned.above(view[3]), ElementsAre("/o/a/c")) << "each once";
+}
+
+TEST(PinnedDirectories, AreNoneWhereNothingCanBeMoved) {
+  const std::vector<ViewEntry> view = {{.kind = Kind::Output, .path = "/o"},
+                                       {.kind = Kind::Input, .path = "/o/in"},
+                                       {.kind = Kind::Hidden, .path = "/o/in/a/b"},
+                                       {.kind = Kind::Link, .path = "/o/x/link"},
+                                       {.kind = Kind::Input, .path = "/usr/lib/x"}};
+  PinnedDirectories pinned(view);
+  for (const ViewEntry& entry : view) EXPECT_THAT(pinned.above(entry), IsEmpty()) << entry.path;
+}
+
+}  // namespace
+}  // namespace hermetic::linux_backend
