@@ -255,12 +255,24 @@ std::uint64_t microseconds(const __kernel_old_timeval& time) {
   leave(0);
 }
 
+bool is_stop(int status) { return (status & 0xff) == 0x7f; }
+
+// Somebody made us its tracer, which any child can do: it goes on as if it had none. The trap of an
+// execve() is for a tracer only.
+void let_go(long pid, int status) {
+  const int signal = (status >> 8) & 0xff;
+  call(__NR_ptrace, 17 /* PTRACE_DETACH */, pid, 0, signal == SIGTRAP ? 0 : signal);
+}
+
 void reap(long command) {
   for (;;) {
     int status = 0;
     const long pid = call(__NR_wait4, -1, address(&status), WNOHANG | __WALL, 0);
     if (pid <= 0) return;
-    if (pid == command) finish({.kind = InitReport::Kind::Ended, .wait_status = status});
+    if (is_stop(status))
+      let_go(pid, status);
+    else if (pid == command)
+      finish({.kind = InitReport::Kind::Ended, .wait_status = status});
   }
 }
 
