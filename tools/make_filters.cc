@@ -107,7 +107,7 @@ void deny_kernel_surface(Filter& filter) {
        {"add_key", "request_key", "keyctl", "bpf", "perf_event_open", "io_uring_setup",
         "io_uring_enter", "io_uring_register", "userfaultfd", "kexec_load", "kexec_file_load",
         "init_module", "finit_module", "delete_module", "open_by_handle_at", "fanotify_init",
-        "uselib", "clone3"})
+        "uselib", "modify_ldt", "clone3"})
     // clone3() hides its flags in memory where no filter sees them; every libc goes on with
     // clone().
     filter.deny(call, ENOSYS);
@@ -138,6 +138,9 @@ void deny_socket_families(Filter& filter) {
                                      {kAll, 11},
                                      {kAll - 3, 12}})
     filter.deny_if("socket", EAFNOSUPPORT, {low_bits(0, mask, family)});
+  // socketpair() makes sockets of the family before it finds that it has no pairs.
+  filter.deny_if("socketpair", EAFNOSUPPORT,
+                 {{.arg = 0, .op = SCMP_CMP_NE, .datum_a = AF_UNIX, .datum_b = 0}});
   filter.deny_if("socket", EPROTONOSUPPORT,
                  {low_bits(0, 0xFFFFFFFF, AF_NETLINK),
                   {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
