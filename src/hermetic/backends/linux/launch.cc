@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 namespace hermetic::linux_backend {
@@ -68,6 +70,19 @@ Result<UniqueFd> raise(int descriptor) {
   return high;
 }
 
+// A directory would be a window to the host's files: Landlock keeps the command from opening them,
+// but not from calls that need no open file, as chmod(). No command reads or writes a directory.
+Result<void> check_no_directories(const std::array<int, 3>& descriptors) {
+  constexpr std::array<const char*, 3> kNames = {"input", "output", "error"};
+  for (std::size_t place = 0; place < descriptors.size(); ++place) {
+    struct stat status = {};
+    if (::fstat(descriptors[place], &status) == 0 && S_ISDIR(status.st_mode))
+      return unsupported(std::string("standard ") + kNames[place] + " is a directory of the host",
+                         "give the command a file, a pipe or /dev/null");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Channel> make_channel() {
@@ -82,6 +97,7 @@ Result<Channel> make_channel() {
 }
 
 Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted) {
+  TRY(check_no_directories(wanted));
   StandardDescriptors arranged;
   for (int place = 0; place < 3; ++place) {
     const auto index = static_cast<std::size_t>(place);
