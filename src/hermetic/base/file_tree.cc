@@ -66,36 +66,57 @@ Result<void> empty_directory(int directory, int top, int depth, unsigned& moved)
   return {};
 }
 
-// Some pairs of file systems copy only through us. The offsets stand where the kernel left them.
-Result<void> copy_by_hand(int from, int to, const std::string& name) {
+// Some pairs of file systems copy only through us.
+Result<void> copy_through_memory(int from, int to, off_t begin, off_t end,
+                                 const std::string& name) {
   std::vector<char> block(std::size_t{1} << 16U);
-  for (;;) {
-    const ssize_t size = ::read(from, block.data(), block.size());
+  while (begin < end) {
+    const auto wanted = std::min<off_t>(end - begin, static_cast<off_t>(block.size()));
+    const ssize_t size = ::pread(from, block.data(), static_cast<std::size_t>(wanted), begin);
     if (size == 0) return {};
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return cannot("read", name);
     for (ssize_t done = 0; done < size;) {
       const ssize_t written =
-          ::write(to, block.data() + done, static_cast<std::size_t>(size - done));
+          ::pwrite(to, block.data() + done, static_cast<std::size_t>(size - done), begin + done);
       if (written < 0 && errno != EINTR) return cannot("write", name);
       if (written > 0) done += written;
     }
+    begin += size;
   }
+  return {};
 }
 
 bool cannot_copy_in_the_kernel(int error) {
   return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
-Result<void> copy_bytes(int from, int to, const std::string& name) {
-  if (::ioctl(to, FICLONE, from) == 0) return {};
-  for (;;) {
-    const ssize_t copied = ::copy_file_range(from, nullptr, to, nullptr, std::size_t{1} << 30U, 0);
+Result<void> copy_range(int from, int to, off_t begin, off_t end, const std::string& name) {
+  while (begin < end) {
+    off_t target = begin;
+    const auto size = static_cast<std::size_t>(std::min<off_t>(end - begin, off_t{1} << 30U));
+    const ssize_t copied = ::copy_file_range(from, &begin, to, &target, size, 0);
     if (copied == 0) return {};
     if (copied > 0 || errno == EINTR) continue;
     if (!cannot_copy_in_the_kernel(errno)) return cannot("copy", name);
-    return copy_by_hand(from, to, name);
+    return copy_through_memory(from, to, begin, end, name);
   }
+  return {};
+}
+
+// Holes stay holes: what takes no room where it was made takes none where it goes.
+Result<void> copy_bytes(int from, int to, off_t size, const std::string& name) {
+  if (::ioctl(to, FICLONE, from) == 0) return {};
+  for (off_t end = 0; end < size;) {
+    off_t begin = ::lseek(from, end, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // the rest is a hole
+    if (begin < 0) begin = end;              // a file system that does not tell
+    end = ::lseek(from, begin, SEEK_HOLE);
+    if (end <= begin) end = size;
+    TRY(copy_range(from, to, begin, end, name));
+  }
+  if (::ftruncate(to, size) != 0) return cannot("set the size of", name);
+  return {};
 }
 
 Result<void> copy_file(int from_parent, const std::string& from, int to_parent,
@@ -105,7 +126,7 @@ Result<void> copy_file(int from_parent, const std::string& from, int to_parent,
   const UniqueFd target(
       ::openat(to_parent, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!target.is_open()) return cannot("make", to);
-  TRY(copy_bytes(source.get(), target.get(), from));
+  TRY(copy_bytes(source.get(), target.get(), status.st_size, from));
   if (::fchmod(target.get(), status.st_mode & 0777) != 0) return cannot("set the mode of", to);
   const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
   if (::futimens(target.get(), times.data()) != 0) return cannot("set the times of", to);

@@ -83,5 +83,29 @@ TEST_F(FileTree, CopiesWhatIsThereAndFollowsNothing) {
   EXPECT_EQ(copy_tree(AT_FDCWD, at("from"), AT_FDCWD, at("to")).error().os_error, EEXIST);
 }
 
+// A command can make a file of a terabyte that takes no room; its copy must not take any either.
+TEST_F(FileTree, CopiesHolesAsHoles) {
+  write("from/f", "begin");
+  fs::resize_file(at("from/f"), 1U << 30U);
+  std::ofstream(at("from/f"), std::ios::app) << "end";
+  write("from/empty", "");
+  fs::resize_file(at("from/empty"), 1U << 30U);
+  ASSERT_TRUE(copy_tree(AT_FDCWD, at("from"), AT_FDCWD, at("to")));
+  for (const char* name : {"to/f", "to/empty"}) {
+    struct stat status = {};
+    ASSERT_EQ(::stat(at(name).c_str(), &status), 0);
+    EXPECT_LT(status.st_blocks, 1000) << name;
+  }
+  EXPECT_EQ(fs::file_size(at("to/empty")), 1U << 30U);
+  EXPECT_EQ(fs::file_size(at("to/f")), (1U << 30U) + 3);
+  std::ifstream copy(at("to/f"));
+  std::string text(5, ' ');
+  copy.read(text.data(), 5);
+  EXPECT_EQ(text, "begin");
+  copy.seekg(-3, std::ios::end);
+  copy.read(text.data(), 3);
+  EXPECT_EQ(text.substr(0, 3), "end");
+}
+
 }  // namespace
 }  // namespace hermetic
