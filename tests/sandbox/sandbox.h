@@ -102,7 +102,7 @@ struct Plain {
   int code = -1;
   std::string text;
 };
-inline Plain run_plainly(const Words& command) {
+inline Plain run_plainly(const Words& command, int standard_input = -1) {
   std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const UniqueFd reader(ends[0]);
@@ -112,8 +112,7 @@ inline Plain run_plainly(const Words& command) {
   words.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    const int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, 0);
+    ::dup2(standard_input < 0 ? ::open("/dev/null", O_RDWR) : standard_input, 0);
     ::dup2(writer.get(), 1);
     ::execvp(words[0], words.data());
     ::_exit(127);
