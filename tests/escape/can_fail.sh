@@ -19,6 +19,7 @@ only_here+='|MountWayOut\.RaiseOfMaxUserNamespaces'
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2016 # the inner shell expands it
 HERMETIC_ESCAPE=open timeout -s KILL 120 unshare --mount --pid --fork --kill-child --mount-proc --net --ipc --uts \
   sh -c 'ip link set lo up && exec "$0"' "$1" >"$log" 2>&1 || true
 
