@@ -5,11 +5,10 @@
 
 #include <algorithm>
 
-#include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/init_message.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
 #include "hermetic/backends/linux/pinned_directories.h"
-#include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/spec/builtin_view.h"
 
 namespace hermetic::linux_backend {
@@ -104,10 +103,6 @@ class Lowering {
     write(StepKind::WriteFile, "/proc/self/timens_offsets",
           fmt::format("monotonic {}\nboottime {}\n", negated(facts_.monotonic),
                       negated(facts_.boottime)));
-  }
-  static std::uint64_t nanoseconds(const timespec& time) {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(time.tv_nsec);
   }
   // The part below a second is positive, as time_namespaces(7) wants it.
   static std::string negated(const timespec& time) {
@@ -478,24 +473,7 @@ class Lowering {
     for (const auto& [name, value] : plan_.environment)
       script_.envp.push_back(const_cast<char*>(keep(fmt::format("{}={}", name, value))));
     script_.envp.push_back(nullptr);
-
-    const std::vector<sock_filter> filter = seccomp_filter(plan_, facts_.program_key);
-    std::vector<sock_filter> observer;
-    if (facts_.observe_files) observer = file_observer_filter();
-    const InitConfig config{
-        .filter_count = static_cast<std::uint32_t>(filter.size()),
-        .observer_count = static_cast<std::uint32_t>(observer.size()),
-        .directory_size = size(plan_.directory) + 1,
-        .own_terminal = static_cast<std::uint8_t>(facts_.own_terminal ? 1 : 0),
-        .stay_when_alone = static_cast<std::uint8_t>(plan_.process.kill_on_parent_exit ? 0 : 1),
-        .only_this_program = static_cast<std::uint8_t>(plan_.process.allow_exec ? 0 : 1),
-        .program_key = facts_.program_key,
-        .host_clock_nanoseconds = plan_.own_uptime ? nanoseconds(facts_.monotonic) : 0};
-    script_.init_message.assign(reinterpret_cast<const char*>(&config), sizeof config);
-    script_.init_message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
-    script_.init_message.append(reinterpret_cast<const char*>(observer.data()),
-                                8 * observer.size());
-    script_.init_message.append(plan_.directory.c_str(), plan_.directory.size() + 1);
+    script_.init_message = init_message(plan_, facts_);
   }
 
   const Plan& plan_;

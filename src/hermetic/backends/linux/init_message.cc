@@ -1,0 +1,38 @@
+#include "hermetic/backends/linux/init_message.h"
+
+#include <vector>
+
+#include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/seccomp_filter.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+std::uint64_t nanoseconds(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+std::string init_message(const Plan& plan, const Facts& facts) {
+  const std::vector<sock_filter> filter = seccomp_filter(plan, facts.program_key);
+  std::vector<sock_filter> observer;
+  if (facts.observe_files) observer = file_observer_filter();
+  const InitConfig config{
+      .filter_count = static_cast<std::uint32_t>(filter.size()),
+      .observer_count = static_cast<std::uint32_t>(observer.size()),
+      .directory_size = static_cast<std::uint32_t>(plan.directory.size()) + 1,
+      .own_terminal = static_cast<std::uint8_t>(facts.own_terminal ? 1 : 0),
+      .stay_when_alone = static_cast<std::uint8_t>(plan.process.kill_on_parent_exit ? 0 : 1),
+      .only_this_program = static_cast<std::uint8_t>(plan.process.allow_exec ? 0 : 1),
+      .program_key = facts.program_key,
+      .host_clock_nanoseconds = plan.own_uptime ? nanoseconds(facts.monotonic) : 0};
+  std::string message(reinterpret_cast<const char*>(&config), sizeof config);
+  message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
+  message.append(reinterpret_cast<const char*>(observer.data()), 8 * observer.size());
+  message.append(plan.directory.c_str(), plan.directory.size() + 1);
+  return message;
+}
+
+}  // namespace hermetic::linux_backend
