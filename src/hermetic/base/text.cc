@@ -45,6 +45,21 @@ std::size_t sequence_length(std::string_view text) {
   return 0;
 }
 
+// Is the sequence a character that a terminal obeys instead of showing it?
+bool is_obeyed(std::string_view sequence) {
+  const auto first = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return first < 0x20 || first == 0x7F;
+  // U+0080 to U+009F are control characters too: some terminals obey them.
+  if (sequence.size() == 2) return first == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;
+  if (sequence.size() != 3 || first != 0xE2) return false;
+  const auto second = static_cast<std::uint8_t>(sequence[1]);
+  const auto third = static_cast<std::uint8_t>(sequence[2]);
+  // U+2028 to U+202E break lines and turn the direction of what follows around, U+2066 to U+2069 as
+  // well: a path would be read as another one.
+  return (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+         (second == 0x81 && third >= 0xA6 && third <= 0xA9);
+}
+
 // Insertions, deletions, substitutions and swaps of neighbours, each one step.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
@@ -80,12 +95,8 @@ std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const auto byte = static_cast<std::uint8_t>(text.front());
     std::size_t length = sequence_length(text);
-    // U+0080 to U+009F are control characters too: some terminals obey them.
-    const bool control = byte < 0x20 || byte == 0x7F ||
-                         (length == 2 && byte == 0xC2 && static_cast<std::uint8_t>(text[1]) < 0xA0);
-    if (length == 0 || control) {
+    if (length == 0 || is_obeyed(text.substr(0, length))) {
       length = std::max<std::size_t>(length, 1);
       for (std::size_t i = 0; i < length; ++i) {
         const auto bad = static_cast<std::uint8_t>(text[i]);

@@ -9,8 +9,8 @@ namespace hermetic {
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-// Control characters, DEL and bytes that are not UTF-8 become \n, \t, \x1b…: what a message quotes
-// can neither break its line nor talk to the terminal.
+// Control characters, DEL, marks that turn the direction of text and bytes that are not UTF-8
+// become \n, \t, \x1b…: what a message quotes can neither break its line nor talk to the terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // The candidate nearest to `word` if it is near enough to be a typo of it, else "".

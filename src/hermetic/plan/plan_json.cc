@@ -18,7 +18,7 @@ json entry_as_json(const ViewEntry& entry) {
                  {"type", to_string(entry.type)}};
   if (!entry.source.empty()) object["source"] = text_of(entry.source);
   if (entry.kind == ViewEntry::Kind::Link) object["target"] = text_of(entry.text);
-  if (entry.kind == ViewEntry::Kind::File) object["content"] = entry.text;
+  if (entry.kind == ViewEntry::Kind::File) object["content"] = text_of(entry.text);
   if (entry.make_point) object["made"] = true;
   return object;
 }
@@ -36,7 +36,8 @@ json publication_as_json(const Publication& publication) {
                  {"destination", text_of(publication.destination)},
                  {"publish", to_string(publication.publish)},
                  {"type", to_string(publication.type)}};
-  if (!publication.exceptions.empty()) object["except"] = publication.exceptions;
+  for (const std::string& exception : publication.exceptions)
+    object["except"].push_back(text_of(exception));
   return object;
 }
 
@@ -44,7 +45,7 @@ json network_as_json(const NetworkPolicy& network) {
   json object = {{"mode", to_string(network.mode)}};
   if (network.mode != NetworkPolicy::Mode::Hosts) return object;
   object["hosts"] = json::array();
-  for (const HostRule& rule : network.hosts) object["hosts"].push_back(to_string(rule));
+  for (const HostRule& rule : network.hosts) object["hosts"].push_back(text_of(to_string(rule)));
   return object;
 }
 
@@ -86,13 +87,13 @@ std::string plan_as_json(const Plan& plan) {
   json command = json::array();
   for (const std::string& word : plan.command) command.push_back(text_of(word));
   json environment = json::object();
-  for (const auto& [name, value] : plan.environment) environment[name] = text_of(value);
+  for (const auto& [name, value] : plan.environment) environment[text_of(name)] = text_of(value);
   const json document = {
       {"version", 1},
       {"backend", text_of(plan.backend)},
-      {"spec_digest", "sha256:" + plan.spec_digest},
+      {"spec_digest", "sha256:" + text_of(plan.spec_digest)},
       {"command", std::move(command)},
-      {"directory", plan.directory},
+      {"directory", text_of(plan.directory)},
       {"view", std::move(view)},
       {"publications", std::move(publications)},
       {"environment", std::move(environment)},
@@ -100,7 +101,7 @@ std::string plan_as_json(const Plan& plan) {
       {"limits", limits_as_json(plan.limits)},
       {"process", process_as_json(plan.process)},
       {"identity", to_string(plan.identity)},
-      {"hostname", plan.hostname},
+      {"hostname", text_of(plan.hostname)},
       {"on_violation", to_string(plan.on_violation)},
       {"strict_outputs", plan.strict_outputs},
       {"own_uptime", plan.own_uptime},

@@ -103,7 +103,7 @@ std::string draw_view(const Plan& plan, const Paint& paint) {
 std::string describe_network(const NetworkPolicy& network) {
   if (network.mode != NetworkPolicy::Mode::Hosts) return std::string(to_string(network.mode));
   std::string text = "only";
-  for (const HostRule& rule : network.hosts) text += " " + to_string(rule);
+  for (const HostRule& rule : network.hosts) text += " " + printable(to_string(rule));
   return text;
 }
 
@@ -160,14 +160,14 @@ std::string print_plan(const Plan& plan, Color color) {
   field("command", words_of(plan.command));
   field("directory", printable(plan.directory));
   field("backend", printable(plan.backend));
-  field("identity", fmt::format("{} on {}", to_string(plan.identity), plan.hostname));
+  field("identity", fmt::format("{} on {}", to_string(plan.identity), printable(plan.hostname)));
   field("network", describe_network(plan.network));
   field("limits", describe_limits(plan));
-  field("spec", "sha256:" + plan.spec_digest);
+  field("spec", "sha256:" + printable(plan.spec_digest));
   text += "\n" + paint.bold("files") + "\n" + draw_view(plan, paint);
   text += "\n" + paint.bold("environment") + "\n";
   for (const auto& [name, value] : plan.environment)
-    text += fmt::format("  {}={}\n", name, printable(value));
+    text += fmt::format("  {}={}\n", printable(name), printable(value));
   text += "\n" + paint.bold("clauses") + "\n";
   for (const PlannedClause& planned : plan.clauses) {
     text +=

@@ -47,6 +47,14 @@ TEST(Printable, WritesOutWhatATerminalWouldObey) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "U+009B is an escape sequence of its own";
   EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0") << "the control: U+00A0 is a blank";
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "gpj"),
+            "\\xe2\\x80\\xaegpj")
+      << "U+202E turns text around";
+  EXPECT_EQ(printable("\xe2\x81\xa6"), "\\xe2\\x81\\xa6") << "U+2066 as well";
+  EXPECT_EQ(printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8") << "U+2028 breaks a line";
+  EXPECT_EQ(printable("\xe2\x80\xa7\xe2\x80\xaf"), "\xe2\x80\xa7\xe2\x80\xaf")
+      << "the control: U+2027 is a point and U+202F a blank";
 }
 
 TEST(Closest, GuessesATypo) {

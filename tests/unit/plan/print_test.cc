@@ -39,6 +39,9 @@ Plan hostile_plan() {
                           .directory("/" + evil)
                           .env("A", evil));
   plan.backend = evil;
+  plan.hostname = plan.spec_digest = evil;
+  plan.environment[evil] = "value";
+  plan.network = {.mode = NetworkPolicy::Mode::Hosts, .hosts = {{.name = evil}}};
   plan.clauses[0].mechanism = evil;
   plan.clauses[1] = {.clause = plan.clauses[1].clause, .reason = evil};
   plan.view.push_back({.kind = ViewEntry::Kind::Link, .path = "/l" + evil, .text = evil});
@@ -115,6 +118,18 @@ TEST(PlanAsJson, IsAsciiAndParsesWhateverItHolds) {
   EXPECT_EQ(document["command"][2], "\\xff")
       << "bytes that are no text are shown as people see them";
   EXPECT_EQ(text.back(), '\n');
+}
+
+// No spec leads to such a plan, but a program that uses the library can put one together.
+TEST(PlanAsJson, ParsesAlsoWhatNoSpecCanSay) {
+  Plan plan = planned(usual());
+  plan.publications = {
+      {.path = "/w/out", .destination = "/\xff/out", .exceptions = {"/\xff/out/kept"}}};
+  plan.directory = plan.hostname = "\xff";
+  plan.environment["\xff"] = "value";
+  const json document = json::parse(plan_as_json(plan));
+  EXPECT_EQ(document["publications"][0]["except"][0], "/\\xff/out/kept");
+  EXPECT_EQ(document["environment"]["\\xff"], "value");
 }
 
 TEST(Explain, NamesTheRuleAndWhereItWasWritten) {
