@@ -31,6 +31,7 @@ using linux_backend::kInitSocket;
 
 constexpr int kSignalCount = 31;  // real-time signals start as they are; nobody ignores them
 constexpr unsigned long kSignalSetBytes = 8;
+constexpr long kWholeSize = 0x20;  // MSG_TRUNC: recvfrom() tells the size that was sent
 
 struct KernelSigaction {  // what rt_sigaction(2) really takes
   void* handler = nullptr;
@@ -144,10 +145,6 @@ struct StartFailure {
   volatile bool executing = false;
 };
 
-std::size_t filters_end(const InitConfig& config) {
-  return sizeof config + std::size_t{8} * (config.filter_count + config.observer_count);
-}
-
 // What sendmsg(2) takes, without a C library to say so.
 struct Vector {
   void* base;
@@ -174,8 +171,7 @@ struct PassedDescriptor {
 long observe(const InitConfig& config) {
   const sock_fprog filter = {
       .len = static_cast<unsigned short>(config.observer_count),
-      .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config +
-                                               std::size_t{8} * config.filter_count)};
+      .filter = reinterpret_cast<sock_filter*>(config_bytes + observer_begin(config))};
   const long listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
                              SECCOMP_FILTER_FLAG_NEW_LISTENER, address(&filter));
   if (listener < 0) return listener;
@@ -209,7 +205,7 @@ long check_clock(const InitConfig& config) {
   };
   check(InitStep::NewSession, call(__NR_setsid));
   if (config.own_terminal != 0) check(InitStep::TakeTerminal, call(__NR_ioctl, 0, TIOCSCTTY, 0));
-  const char* directory = config_bytes + filters_end(config);
+  const char* directory = config_bytes + directory_begin(config);
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
   if (config.host_clock_nanoseconds != 0) check(InitStep::CheckClock, check_clock(config));
   if (config.observer_count > 0) check(InitStep::Observe, observe(config));
@@ -295,8 +291,10 @@ void forward(long command, const InitSignal& signal) {
     }
     if (watched[1].revents != 0) {
       InitSignal signal;
-      const long size = call(__NR_recvfrom, kInitSocket, address(&signal), sizeof signal);
-      if (size == static_cast<long>(sizeof signal)) forward(command, signal);
+      const long size =
+          call(__NR_recvfrom, kInitSocket, address(&signal), sizeof signal, kWholeSize);
+      if (size > 0 && linux_backend::is_whole_signal(signal, static_cast<std::size_t>(size)))
+        forward(command, signal);
       // Hermetic is gone, killed perhaps: so is everything it started. Leaving is enough, the
       // kernel ends a pid namespace with its first process.
       if (size == 0 && config.stay_when_alone == 0) leave(125);
@@ -310,12 +308,11 @@ void forward(long command, const InitSignal& signal) {
   call(__NR_prctl, PR_SET_DUMPABLE, 0);
   set_signal_mask(~0UL);
   reset_signal(SIGCHLD);  // a caller that ignores it would leave us with no child to wait for
-  const long size = call(__NR_recvfrom, kInitSocket, address(config_bytes), sizeof config_bytes);
+  const long size =
+      call(__NR_recvfrom, kInitSocket, address(config_bytes), sizeof config_bytes, kWholeSize);
   const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
   if (size < 0) fail(InitStep::ReadConfig, size);
-  if (size < static_cast<long>(sizeof config) ||
-      config.filter_count + config.observer_count > linux_backend::kMostFilterInstructions ||
-      static_cast<std::size_t>(size) != filters_end(config) + config.directory_size)
+  if (!linux_backend::is_whole_config(config_bytes, static_cast<std::size_t>(size)))
     fail(InitStep::ReadConfig, -EPROTO);
 
   StartFailure failure;

@@ -40,11 +40,38 @@ inline constexpr std::uint32_t kMostFilterInstructions = 2048;
 inline constexpr std::size_t kLargestConfig =
     sizeof(InitConfig) + std::size_t{8} * kMostFilterInstructions + 4096;
 
+// Where the parts start. In 64 bits: no count can wrap around to a smaller one.
+[[nodiscard]] constexpr std::uint64_t observer_begin(const InitConfig& config) {
+  return sizeof config + std::uint64_t{8} * config.filter_count;
+}
+[[nodiscard]] constexpr std::uint64_t directory_begin(const InitConfig& config) {
+  return observer_begin(config) + std::uint64_t{8} * config.observer_count;
+}
+
+// Is a message of `size` bytes, which `bytes` holds, all that its header says, and no more? Init
+// acts on nothing else: it reads filters and a name from where the header points.
+[[nodiscard]] inline bool is_whole_config(const char* bytes, std::size_t size) {
+  if (size < sizeof(InitConfig) || size > kLargestConfig) return false;
+  InitConfig config;
+  __builtin_memcpy(&config, bytes, sizeof config);
+  if (std::uint64_t{config.filter_count} + config.observer_count > kMostFilterInstructions)
+    return false;
+  return config.directory_size > 0 && directory_begin(config) + config.directory_size == size &&
+         bytes[size - 1] == '\0';
+}
+
 // Later messages to init: send this signal.
 struct InitSignal {
   std::int32_t number = 0;
   std::uint32_t to_all = 0;  // to every process inside, not only to the command
 };
+
+inline constexpr std::int32_t kLastSignal = 64;
+
+[[nodiscard]] constexpr bool is_whole_signal(const InitSignal& signal, std::size_t size) {
+  return size == sizeof signal && signal.number > 0 && signal.number <= kLastSignal &&
+         signal.to_all <= 1;
+}
 
 // Messages from init, or from the child that becomes it.
 struct InitReport {
@@ -65,6 +92,30 @@ struct InitReport {
   std::uint64_t system_microseconds = 0;
   std::uint64_t peak_kilobytes = 0;
 };
+
+// Larger numbers are no measurement, and would not fit what they are turned into.
+inline constexpr std::uint64_t kLargestUsage = std::uint64_t{1} << 53U;
+
+// Init is inside with the command, so hermetic believes a report only as far as it makes sense:
+// whole, of a known kind, and with a descriptor exactly if that kind comes with one.
+[[nodiscard]] constexpr bool is_whole_report(const InitReport& report, std::size_t size,
+                                             bool has_descriptor) {
+  using Kind = InitReport::Kind;
+  if (size != sizeof report || report.kind > Kind::Ended) return false;
+  const bool brings_one = report.kind == Kind::Terminal || report.kind == Kind::Observer;
+  if (has_descriptor != brings_one) return false;
+  const bool failed = report.kind == Kind::StepFailed || report.kind == Kind::NotStarted;
+  if (failed && (report.os_error <= 0 || report.os_error > 4095)) return false;  // no errno
+  // As wait(2) gives it for a process that is gone: a code, or a signal and perhaps a core.
+  const auto status = static_cast<std::uint32_t>(report.wait_status);
+  const std::uint32_t signal = status & 0x7FU;
+  const bool gone =
+      signal == 0 ? (status & ~0xFF00U) == 0
+                  : signal <= static_cast<std::uint32_t>(kLastSignal) && (status & ~0xFFU) == 0;
+  if (report.kind == Kind::Ended && !gone) return false;
+  return report.user_microseconds <= kLargestUsage && report.system_microseconds <= kLargestUsage &&
+         report.peak_kilobytes <= kLargestUsage;
+}
 
 // Steps of init itself, numbered after those of any script, so that an error can name them.
 enum class InitStep : std::uint32_t {

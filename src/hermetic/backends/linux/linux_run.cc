@@ -20,6 +20,7 @@
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/init_protocol.h"
+#include "hermetic/backends/linux/init_report.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/terminal_relay.h"
 #include "hermetic/outputs/inspect.h"
@@ -32,22 +33,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kGrace{2000};  // between SIGTERM and SIGKILL
-
-Error step_failed(const LoweredScript& script, const InitReport& report) {
-  std::string hint;
-  if (report.os_error == ESTALE)
-    hint = "it was replaced by something else since the spec was checked; run again";
-  if (report.os_error == EROFS)
-    hint =
-        "a sandbox around this one does not let others nest: its spec must say "
-        "allow_nested_namespaces, and a plain "
-        "user must run it";
-  if (report.os_error == EPERM || report.os_error == EACCES)
-    hint = "this host restricts sandboxes; hermetic doctor shows what works here";
-  Error error = system_error("cannot make the sandbox: " + describe_step(script, report.step),
-                             report.os_error, hint);
-  return error;
-}
 
 // What is read from a captured stream.
 struct Capture {
@@ -166,11 +151,12 @@ class LinuxRun final : public Run {
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    const ssize_t size = ::recvmsg(launched_.socket.get(), &message, MSG_CMSG_CLOEXEC);
+    const ssize_t size = ::recvmsg(launched_.socket.get(), &message,
+                                   MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
     // A child that fails leaves its instructions unread, which the kernel reports before the
     // child's own report.
     if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return;
-    if (size != static_cast<ssize_t>(sizeof report)) {
+    if (size <= 0) {
       gone_ = true;  // init was killed: it ends with a report otherwise
       return;
     }
@@ -180,6 +166,13 @@ class LinuxRun final : public Run {
       int descriptor = -1;
       std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
       passed = UniqueFd(descriptor);
+    }
+    if (!is_whole_report(report, static_cast<std::size_t>(size), passed.is_open()) ||
+        !is_expected(report.kind)) {
+      // Not the init that we started: whatever it is, it goes, and nothing is published.
+      kill();
+      gone_ = true;
+      return;
     }
     switch (report.kind) {
       case InitReport::Kind::Terminal:
@@ -191,6 +184,20 @@ class LinuxRun final : public Run {
       case InitReport::Kind::NotStarted:
       case InitReport::Kind::Ended: finished_ = report; break;
     }
+  }
+
+  // A terminal or a listener that nobody asked for is not taken: it would be given what the caller
+  // types.
+  [[nodiscard]] bool is_expected(InitReport::Kind kind) const {
+    switch (kind) {
+      case InitReport::Kind::Terminal: return options_.interactive && !relay_;
+      case InitReport::Kind::Observer: return options_.observe_files && !observer_;
+      case InitReport::Kind::Started: return !running_;
+      case InitReport::Kind::StepFailed:
+      case InitReport::Kind::NotStarted: return !running_;
+      case InitReport::Kind::Ended: return running_;
+    }
+    return false;
   }
 
   [[nodiscard]] int timeout() const {
@@ -249,19 +256,13 @@ class LinuxRun final : public Run {
   [[nodiscard]] Ending ending() const {
     if (stopping_) return TimedOut{*plan_.limits.wall_time};
     if (!finished_) return Signaled{SIGKILL};  // init was killed, and with it everything
-    if (finished_->kind == InitReport::Kind::NotStarted) return NotStarted{finished_->os_error};
-    const int status = finished_->wait_status;
-    if (WIFSIGNALED(status)) return Signaled{WTERMSIG(status)};
-    return Exited{WEXITSTATUS(status)};
+    return ending_of(*finished_);
   }
 
   [[nodiscard]] Usage usage() const {
-    Usage used{.wall_time =
-                   std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_)};
-    if (!finished_) return used;
-    used.user_time = std::chrono::microseconds(finished_->user_microseconds);
-    used.system_time = std::chrono::microseconds(finished_->system_microseconds);
-    used.peak_memory_bytes = finished_->peak_kilobytes * 1024;
+    Usage used;
+    if (finished_) used = usage_of(*finished_);
+    used.wall_time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
     return used;
   }
 

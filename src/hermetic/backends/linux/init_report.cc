@@ -1,0 +1,39 @@
+#include "hermetic/backends/linux/init_report.h"
+
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+namespace hermetic::linux_backend {
+
+Ending ending_of(const InitReport& report) {
+  if (report.kind == InitReport::Kind::NotStarted) return NotStarted{report.os_error};
+  const int status = report.wait_status;
+  if (WIFSIGNALED(status)) return Signaled{WTERMSIG(status)};
+  return Exited{WEXITSTATUS(status)};
+}
+
+Usage usage_of(const InitReport& report) {
+  return {.user_time = std::chrono::microseconds(report.user_microseconds),
+          .system_time = std::chrono::microseconds(report.system_microseconds),
+          .peak_memory_bytes = report.peak_kilobytes * 1024};
+}
+
+Error step_failed(const LoweredScript& script, const InitReport& report) {
+  std::string hint;
+  if (report.os_error == ESTALE)
+    hint = "it was replaced by something else since the spec was checked; run again";
+  if (report.os_error == EROFS)
+    hint =
+        "a sandbox around this one does not let others nest: its spec must say "
+        "allow_nested_namespaces, and a plain "
+        "user must run it";
+  if (report.os_error == EPERM || report.os_error == EACCES)
+    hint = "this host restricts sandboxes; hermetic doctor shows what works here";
+  return system_error("cannot make the sandbox: " + describe_step(script, report.step),
+                      report.os_error, hint);
+}
+
+}  // namespace hermetic::linux_backend
