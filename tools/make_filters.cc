@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -144,6 +145,16 @@ void deny_socket_families(Filter& filter) {
   filter.deny_if("socket", EPROTONOSUPPORT,
                  {low_bits(0, 0xFFFFFFFF, AF_NETLINK),
                   {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
+  // DCCP, SCTP and MPTCP by number, then DCCP and SCTP by type: rarely used code that the kernel
+  // would load for whoever asks. Unix sockets have sequenced packets, too.
+  for (const scmp_datum_t protocol :
+       {scmp_datum_t{IPPROTO_DCCP}, scmp_datum_t{IPPROTO_SCTP}, scmp_datum_t{IPPROTO_MPTCP}})
+    filter.deny_if("socket", EPROTONOSUPPORT, {low_bits(2, kAll, protocol)});
+  constexpr scmp_datum_t kType = 0xF;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
+  filter.deny_if("socket", EPROTONOSUPPORT, {low_bits(1, kType, SOCK_DCCP)});
+  for (const scmp_datum_t family : {scmp_datum_t{AF_INET}, scmp_datum_t{AF_INET6}})
+    filter.deny_if("socket", EPROTONOSUPPORT,
+                   {low_bits(0, kAll, family), low_bits(1, kType, SOCK_SEQPACKET)});
 }
 
 // The caller may be root: a set-user-id file that appears on the host would be root's.

@@ -214,6 +214,9 @@ bool run(std::string_view name) {
   if (name == "raw_socket") return ::socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) >= 0;
   if (name == "vsock") return ::socket(AF_VSOCK, SOCK_STREAM, 0) >= 0;
   if (name == "crypto_socket") return ::socket(AF_ALG, SOCK_SEQPACKET, 0) >= 0;
+  if (name == "sctp_socket") return ::socket(AF_INET, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) >= 0;
+  if (name == "dccp_socket") return ::socket(AF_INET6, SOCK_DCCP, IPPROTO_DCCP) >= 0;
+  if (name == "mptcp_socket") return ::socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP) >= 0;
   if (name == "netlink_firewall") return ::socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER) >= 0;
   if (name == "netlink_events") return ::socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT) >= 0;
   if (name == "lease") return lease();
