@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -109,6 +110,21 @@ TEST_F(Outputs, MergeKeepsWhatWasThereBesides) {
   EXPECT_EQ(content_of(dir / "out/old"), "old");
   EXPECT_EQ(names_of(dir / "out/sub"), (Words{"new", "old"}));
   EXPECT_EQ(content_of(dir / "out/turned"), "f\n");
+}
+
+TEST_F(Outputs, MergeIsNotBoundByTheNumberOfDescriptors) {
+  for (int i = 0; i < 100; ++i) dir.file("out/" + std::to_string(i), "old");
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few = {.rlim_cur = 50, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Result<Finished> finished =
+      try_run(shell("cd " + dir / "out" + "; for i in $(seq 0 99); do printf new >$i; done")
+                  .output(dir / "out", Publish::Merge));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(finished) << to_string(finished.error());
+  EXPECT_EQ(names_of(dir / "out").size(), 100U);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(content_of(dir / "out/" + std::to_string(i)), "new");
 }
 
 TEST_F(Outputs, InPlaceSeesAndChangesWhatIsThere) {

@@ -70,9 +70,10 @@ Result<void> check_no_mounts_below(const Publication& publication) {
 }
 
 // A name that nobody can have put there before.
-std::string temporary_name() {
+Result<std::string> temporary_name() {
   std::uint64_t random = 0;
-  CHECK(::getrandom(&random, sizeof random, 0) == sizeof random);
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    return system_error("cannot get random bytes", errno);
   return fmt::format(".hermetic-{:016x}", random);
 }
 
@@ -112,8 +113,8 @@ class Publisher {
       if (!by_entry) return failed(publication, error);
     }
     if (!exists_at(directory.get(), name)) {
+      const UniqueFd* kept = TRY(keep_copy(directory.get()));
       if (::mkdirat(directory.get(), name.c_str(), 0755) != 0) return failed(publication, errno);
-      const UniqueFd* kept = keep(TRY(open_without_links(parent)));
       undo_.emplace_back(
           [kept, name] { return ::unlinkat(kept->get(), name.c_str(), AT_REMOVEDIR) == 0; });
     }
@@ -128,7 +129,8 @@ class Publisher {
         fmt::format("cannot publish the output '{}'", printable(publication.destination)), error);
   }
 
-  // Descriptors that undoing needs live as long as the publisher.
+  // Descriptors that undoing needs live as long as the publisher. They are made before what they
+  // undo is done, or there would be no way back when there are no more to be had.
   const UniqueFd* keep(UniqueFd fd) {
     return kept_.emplace_back(std::make_unique<UniqueFd>(std::move(fd))).get();
   }
@@ -154,16 +156,13 @@ class Publisher {
   // Puts an entry in the place of whatever is there, in one step that can be undone. Returns an
   // errno.
   int replace(int from, const std::string& name, int to, const std::string& new_name) {
-    const bool exists = exists_at(to, new_name);
-    int error = rename_at(from, name, to, new_name, exists ? kExchange : kNoReplace);
-    if (error != 0) return error;
     const Result<const UniqueFd*> from_kept = keep_copy(from);
+    if (!from_kept) return from_kept.error().os_error;
     const Result<const UniqueFd*> to_kept = keep_copy(to);
-    if (!from_kept || !to_kept) {
-      error = (from_kept ? to_kept : from_kept).error().os_error;
-      (void)rename_at(to, new_name, from, name, exists ? kExchange : kNoReplace);
-      return error;
-    }
+    if (!to_kept) return to_kept.error().os_error;
+    const bool exists = exists_at(to, new_name);
+    const int error = rename_at(from, name, to, new_name, exists ? kExchange : kNoReplace);
+    if (error != 0) return error;
     undo_.emplace_back([a = *from_kept, b = *to_kept, name, new_name, exists] {
       return rename_at(b->get(), new_name, a->get(), name, exists ? kExchange : kNoReplace) == 0;
     });
@@ -173,12 +172,11 @@ class Publisher {
   // Across file systems: copied beside the destination first, so that the change itself is still
   // one step.
   Result<void> replace_by_copy(const StagedOutput& staged, int directory, const std::string& name) {
-    const std::string temporary = temporary_name();
-    Result<void> copied = copy_tree(staged.descriptor.get(), "tree", directory, temporary);
-    const UniqueFd* kept = TRY(keep_copy(directory));
+    const std::string temporary = TRY(temporary_name());
     // Afterwards the temporary name holds what was there before, or what could not be finished.
+    const UniqueFd* kept = TRY(keep_copy(directory));
     rubbish_.emplace_back(kept, temporary);
-    if (!copied) return std::move(copied).error();
+    TRY(copy_tree(staged.descriptor.get(), "tree", directory, temporary));
     if (const int error = replace(directory, temporary, directory, name); error != 0)
       return failed(staged.publication, error);
     return {};
@@ -196,11 +194,14 @@ class Publisher {
           publication.exceptions.begin(), publication.exceptions.end(),
           [&](const std::string& exception) { return is_strictly_within(exception, entry); });
     };
+    // One pair for all entries: an output may have more of them than a process has descriptors.
+    const UniqueFd* kept_from = TRY(keep_copy(from));
+    const UniqueFd* kept_to = TRY(keep_copy(to));
     if (publication.publish == Publish::Replace) {
       for (const std::string& name : TRY(names_in(to))) {
         const std::string entry = join(path, name);
         if (is_exception(entry) || holds_exception(entry)) continue;
-        TRY(set_aside(to, name, publication));
+        TRY(set_aside(kept_to, name, publication));
       }
     }
     for (const std::string& name : TRY(names_in(from))) {
@@ -220,43 +221,42 @@ class Publisher {
                         "lies in it",
                         printable(publication.destination), printable(entry)),
             "leave it a directory");
-      if (exists_at(to, name)) TRY(set_aside(to, name, publication));
-      TRY(move_in(from, name, to, publication));
+      if (exists_at(to, name)) TRY(set_aside(kept_to, name, publication));
+      TRY(move_in(kept_from, name, kept_to, publication));
     }
     return {};
   }
 
   // Takes an entry out of the way without losing it.
-  Result<void> set_aside(int directory, const std::string& name, const Publication& publication) {
-    const std::string aside = temporary_name();
-    if (const int error = rename_at(directory, name, directory, aside, kNoReplace); error != 0)
-      return failed(publication, error);
-    const UniqueFd* kept = TRY(keep_copy(directory));
-    undo_.emplace_back([kept, name, aside] {
-      return rename_at(kept->get(), aside, kept->get(), name, kNoReplace) == 0;
+  Result<void> set_aside(const UniqueFd* directory, const std::string& name,
+                         const Publication& publication) {
+    const std::string aside = TRY(temporary_name());
+    const int error = rename_at(directory->get(), name, directory->get(), aside, kNoReplace);
+    if (error != 0) return failed(publication, error);
+    undo_.emplace_back([directory, name, aside] {
+      return rename_at(directory->get(), aside, directory->get(), name, kNoReplace) == 0;
     });
-    rubbish_.emplace_back(kept, aside);
+    rubbish_.emplace_back(directory, aside);
     return {};
   }
 
-  Result<void> move_in(int from, const std::string& name, int to, const Publication& publication) {
-    const int error = rename_at(from, name, to, name, kNoReplace);
+  Result<void> move_in(const UniqueFd* from, const std::string& name, const UniqueFd* to,
+                       const Publication& publication) {
+    const int error = rename_at(from->get(), name, to->get(), name, kNoReplace);
     if (error != 0 && error != EXDEV) return failed(publication, error);
-    const UniqueFd* to_kept = TRY(keep_copy(to));
-    const UniqueFd* from_kept = TRY(keep_copy(from));
     if (error == 0) {
-      undo_.emplace_back([to_kept, from_kept, name] {
-        return rename_at(to_kept->get(), name, from_kept->get(), name, kNoReplace) == 0;
+      undo_.emplace_back([to, from, name] {
+        return rename_at(to->get(), name, from->get(), name, kNoReplace) == 0;
       });
       return {};
     }
-    const std::string temporary = temporary_name();
-    rubbish_.emplace_back(to_kept, temporary);
-    TRY(copy_tree(from, name, to, temporary));
-    if (const int moved = rename_at(to, temporary, to, name, kNoReplace); moved != 0)
+    const std::string temporary = TRY(temporary_name());
+    rubbish_.emplace_back(to, temporary);
+    TRY(copy_tree(from->get(), name, to->get(), temporary));
+    if (const int moved = rename_at(to->get(), temporary, to->get(), name, kNoReplace); moved != 0)
       return failed(publication, moved);
-    undo_.emplace_back([to_kept, temporary, name] {
-      return rename_at(to_kept->get(), name, to_kept->get(), temporary, kNoReplace) == 0;
+    undo_.emplace_back([to, temporary, name] {
+      return rename_at(to->get(), name, to->get(), temporary, kNoReplace) == 0;
     });
     return {};
   }
