@@ -166,6 +166,20 @@ Result<void> copy_entry(int from_parent, const std::string& from, int to_parent,
   return {};
 }
 
+Result<void> remove_once(int parent, const std::string& name) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
+  const UniqueFd top = TRY(open_to_empty(parent, name));
+  unsigned moved = 0;
+  // Each round takes off what is not too deep, and the deeper parts that the round before moved up.
+  do {
+    TRY(empty_directory(top.get(), top.get(), 0, moved));
+  } while (!TRY(names_in(top.get())).empty());
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return cannot("remove", name);
+  return {};
+}
+
 }  // namespace
 
 Result<UniqueFd> open_directory(int parent, const std::string& name) {
@@ -196,17 +210,10 @@ Result<std::vector<std::string>> names_in(int directory) {
 }
 
 Result<void> remove_tree(int parent, const std::string& name) {
-  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
-  const UniqueFd top = TRY(open_to_empty(parent, name));
-  unsigned moved = 0;
-  // Each round takes off what is not too deep, and the deeper parts that the round before moved up.
-  do {
-    TRY(empty_directory(top.get(), top.get(), 0, moved));
-  } while (!TRY(names_in(top.get())).empty());
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return cannot("remove", name);
-  return {};
+  // What was short for a moment, such as descriptors in a process of many threads, may be there the
+  // second time; nobody comes back for a tree that stays.
+  if (remove_once(parent, name)) return {};
+  return remove_once(parent, name);
 }
 
 Result<void> copy_tree(int from_parent, const std::string& from, int to_parent,
