@@ -276,10 +276,13 @@ void forward(long command, const InitSignal& signal) {
   call(__NR_kill, signal.to_all != 0 ? -1 : command, signal.number);
 }
 
-[[noreturn]] void serve(long command, const InitConfig& config) {
+// Readable when a child has ended.
+long watch_children() {
   const unsigned long children = 1UL << (SIGCHLD - 1);
-  const long signals =
-      call(__NR_signalfd4, -1, address(&children), kSignalSetBytes, 02000000 /* O_CLOEXEC */);
+  return call(__NR_signalfd4, -1, address(&children), kSignalSetBytes, 02000000 /* O_CLOEXEC */);
+}
+
+[[noreturn]] void serve(long command, long signals, const InitConfig& config) {
   pollfd watched[2] = {{.fd = static_cast<int>(signals), .events = POLLIN, .revents = 0},
                        {.fd = kInitSocket, .events = POLLIN, .revents = 0}};
   for (;;) {
@@ -305,7 +308,8 @@ void forward(long command, const InitSignal& signal) {
 
 [[noreturn]] void run(char** argv, char** envp) {
   // Nobody inside may look into us: /proc/1 belongs to nobody, and ptrace is refused.
-  call(__NR_prctl, PR_SET_DUMPABLE, 0);
+  if (const long hidden = call(__NR_prctl, PR_SET_DUMPABLE, 0); hidden < 0)
+    fail(InitStep::Hide, hidden);
   set_signal_mask(~0UL);
   reset_signal(SIGCHLD);  // a caller that ignores it would leave us with no child to wait for
   const long size =
@@ -315,6 +319,9 @@ void forward(long command, const InitSignal& signal) {
   if (!linux_backend::is_whole_config(config_bytes, static_cast<std::size_t>(size)))
     fail(InitStep::ReadConfig, -EPROTO);
 
+  // Before there is a command: without it, its end would never be noticed.
+  const long signals = watch_children();
+  if (signals < 0) fail(InitStep::WatchChildren, signals);
   StartFailure failure;
   const long command = start_command(config, argv, envp, failure);
   if (command < 0) fail(InitStep::StartProcess, command);
@@ -325,7 +332,7 @@ void forward(long command, const InitSignal& signal) {
   send({.kind = InitReport::Kind::Started});
   // Our standard descriptors are the caller's: holding them open would keep its pipes from ending.
   for (int descriptor = 0; descriptor <= 2; ++descriptor) call(__NR_close, descriptor);
-  serve(command, config);
+  serve(command, signals, config);
 }
 
 }  // namespace

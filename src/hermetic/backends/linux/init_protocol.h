@@ -127,6 +127,8 @@ enum class InitStep : std::uint32_t {
   CheckClock,
   Observe,
   LoadFilter,
+  Hide,
+  WatchChildren,
 };
 
 }  // namespace hermetic::linux_backend

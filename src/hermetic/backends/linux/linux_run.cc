@@ -142,7 +142,8 @@ class LinuxRun final : public Run {
         {.kind = kind, .since_start = Clock::now() - started_, .detail = std::move(detail)});
   }
 
-  void on_report() {
+  // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
+  Result<void> on_report() {
     InitReport report;
     iovec data = {.iov_base = &report, .iov_len = sizeof report};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
@@ -155,10 +156,11 @@ class LinuxRun final : public Run {
                                    MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
     // A child that fails leaves its instructions unread, which the kernel reports before the
     // child's own report.
-    if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return;
-    if (size <= 0) {
+    if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return {};
+    if (size < 0) return system_error("cannot hear from init", errno);
+    if (size == 0) {
       gone_ = true;  // init was killed: it ends with a report otherwise
-      return;
+      return {};
     }
     UniqueFd passed;
     if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
@@ -172,7 +174,7 @@ class LinuxRun final : public Run {
       // Not the init that we started: whatever it is, it goes, and nothing is published.
       kill();
       gone_ = true;
-      return;
+      return {};
     }
     switch (report.kind) {
       case InitReport::Kind::Terminal:
@@ -184,6 +186,7 @@ class LinuxRun final : public Run {
       case InitReport::Kind::NotStarted:
       case InitReport::Kind::Ended: finished_ = report; break;
     }
+    return {};
   }
 
   // A terminal or a listener that nobody asked for is not taken: it would be given what the caller
@@ -230,7 +233,7 @@ class LinuxRun final : public Run {
     // Nobody is left who could ask.
     if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) observer_->close();
     if (relay_) relay_->serve(std::span(watched).subspan(4));
-    if (watched[0].revents != 0) on_report();
+    if (watched[0].revents != 0) TRY(on_report());
     return {};
   }
 
