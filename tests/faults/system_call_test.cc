@@ -1,0 +1,103 @@
+// Every system call of a run fails once, and every process of it is killed at every call: the run
+// then succeeds or says why not, and nothing of it is left.
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "tests/faults/sweep.h"
+
+namespace hermetic {
+namespace {
+
+TEST(FaultsOfTheSupervisor, LoseNoOutputAndLeaveNothing) {
+  expect_no_complaints([] {
+    return complaints_of({.outputs = Scene::Outputs::EveryWay}, {{Role::Supervisor, EPERM},
+                                                                 {Role::Supervisor, ENOSPC, 7},
+                                                                 {Role::Supervisor, EMFILE, 5},
+                                                                 {Role::Supervisor, ENOMEM, 6}});
+  });
+}
+
+TEST(FaultsOfTheSupervisor, OfAFailedRunThatIsKept) {
+  expect_no_complaints([] {
+    return complaints_of({.outputs = Scene::Outputs::KeptFailed}, {{Role::Supervisor, EPERM, 3},
+                                                                   {Role::Supervisor, EMFILE, 5},
+                                                                   {Role::Supervisor, ENOMEM, 7}});
+  });
+}
+
+TEST(FaultsOfTheSupervisor, OfTheProgram) {
+  expect_no_complaints([] {
+    return complaints_of({.program = true},
+                         {{Role::Supervisor, EPERM, 3}, {Role::Supervisor, EMFILE, 5}});
+  });
+}
+
+TEST(FaultsOfInit, LeaveNothing) {
+  expect_no_complaints([] {
+    return complaints_of({},
+                         {{Role::Init, EPERM}, {Role::Starter, ENOMEM}, {Role::Child, ENOMEM, 5}});
+  });
+}
+
+std::function<std::string()> run_of(const SpecBuilder& builder) {
+  return [spec = builder.build().value()]() -> std::string {
+    Silence events;
+    begin_counting();
+    LinuxBackend backend = LinuxBackend::make().value();
+    const Result<Finished> finished = execute(spec, backend, captured(), events);
+    end_counting();
+    return finished ? "ended" : finished.error().message;
+  };
+}
+
+TEST(FaultsOfTheSupervisor, DoNotLeaveItWaitingForWhatItCannotHear) {
+  const Traced traced = run_traced(run_of(sandboxed({"sleep", long_sleep()})),
+                                   {Role::Supervisor, 0, ENOMEM, SYS_recvmsg}, Record::Nothing);
+  EXPECT_TRUE(traced.reached);
+  EXPECT_FALSE(traced.hung);
+  EXPECT_THAT(traced.said, ::testing::StartsWith("cannot hear from init"));
+}
+
+TEST(Killed, TheSupervisorLeavesEachOutputOldOrNew) {
+  expect_no_complaints([] { return complaints_of({}, {{Role::Supervisor, kKill}}); });
+}
+
+TEST(Killed, TheProgramDoesSoToo) {
+  expect_no_complaints([] {
+    return complaints_of({.program = true}, {{Role::Supervisor, kKill, 7}});
+  });
+}
+
+TEST(Killed, TheChildInitAndTheCommandLeaveNothing) {
+  expect_no_complaints([] {
+    return complaints_of({}, {{Role::Child, kKill},
+                              {Role::Init, kKill},
+                              {Role::Starter, kKill},
+                              {Role::Command, kKill, 3}});
+  });
+}
+
+// Young ones are let be: their run may be about to lock them.
+TEST(Killed, WhatTheSupervisorLeavesIsRemovedByALaterRun) {
+  expect_no_complaints([]() -> std::string {
+    const TempDir dir;
+    if (::mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "mode=0755,size=1m") != 0)
+      return "no file system of its own";
+    const SpecBuilder builder = shell("echo new >" + dir / "out/new").output(dir / "out");
+    const Traced killed =
+        run_traced(run_of(builder), {Role::Supervisor, 0, kKill, SYS_poll}, Record::Nothing);
+    const Words left = names_of(dir.path());
+    if (!killed.reached || left.size() != 1) return ::testing::PrintToString(left);
+    const std::string folder = dir / left[0];
+    if (run_of(builder)() != "ended") return "it does not run any more";
+    if (!exists(folder)) return "a young folder was removed";
+    const std::array<timespec, 2> old = {};
+    if (::utimensat(AT_FDCWD, folder.c_str(), old.data(), 0) != 0) return "no utimensat";
+    if (run_of(builder)() != "ended") return "it does not run any more";
+    return exists(folder) ? "it stays" : "";
+  });
+}
+
+}  // namespace
+}  // namespace hermetic
