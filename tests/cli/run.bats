@@ -75,6 +75,14 @@ is_ready() { # the command has said so
   hermetic run -- true <&- >&- 2>&-
 }
 
+# What hermetic opens while they are closed gets their numbers.
+@test "instead of a closed stream the command has /dev/null" {
+  [ "$(hermetic run -- readlink /proc/self/fd/0 <&-)" = /dev/null ]
+  # shellcheck disable=SC2016  # for the shell inside
+  hermetic run --output out -- sh -c 'list=$(for i in 0 1 2; do readlink /proc/$$/fd/$i; done); echo "$list" >out/streams' <&- >&- 2>&-
+  [ "$(cat out/streams)" = "$(printf '/dev/null\n/dev/null\n/dev/null')" ]
+}
+
 @test "256 MB go through a pipe unchanged" {
   sum=$(hermetic run -- sh -c 'yes hermetic | head -c 268435456' | sha256sum)
   [ "$sum" = "$(yes hermetic | head -c 268435456 | sha256sum)" ]

@@ -64,10 +64,12 @@ Error namespace_error(int os_error) {
   }
 }
 
-Result<UniqueFd> raise(int descriptor) {
-  UniqueFd high(::fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstHighDescriptor));
-  if (!high.is_open()) return system_error("cannot copy a descriptor", errno);
-  return high;
+// Where the caller has closed a standard stream, its number goes to whatever is opened next: an
+// input that was looked up, or our own socket. Those are closed by execve(), as a stream is that
+// the caller does not mean to pass on.
+bool is_for_programs(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
 }
 
 // A directory would be a window to the host's files: Landlock keeps the command from opening them,
@@ -85,6 +87,12 @@ Result<void> check_no_directories(const std::array<int, 3>& descriptors) {
 
 }  // namespace
 
+Result<UniqueFd> raise(int descriptor) {
+  UniqueFd high(::fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstHighDescriptor));
+  if (!high.is_open()) return system_error("cannot copy a descriptor", errno);
+  return high;
+}
+
 Result<Channel> make_channel() {
   std::array<int, 2> ends = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -97,6 +105,9 @@ Result<Channel> make_channel() {
 }
 
 Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted) {
+  for (int place = 0; place < 3; ++place)
+    if (wanted[static_cast<std::size_t>(place)] == place && !is_for_programs(place))
+      wanted[static_cast<std::size_t>(place)] = -1;
   TRY(check_no_directories(wanted));
   StandardDescriptors arranged;
   for (int place = 0; place < 3; ++place) {

@@ -9,6 +9,9 @@
 
 namespace hermetic::linux_backend {
 
+// A copy that is numbered above the descriptors that the child arranges.
+[[nodiscard]] Result<UniqueFd> raise(int descriptor);
+
 // The socket between hermetic and init.
 struct Channel {
   UniqueFd ours;
@@ -21,7 +24,8 @@ struct StandardDescriptors {
   std::array<UniqueFd, 3> owned;
   std::array<int, 3> numbers = {0, 1, 2};
 };
-// A number below 0 stands for /dev/null.
+// A number below 0 stands for /dev/null, and so does a standard stream of the caller's that is
+// closed or that execve() would close.
 [[nodiscard]] Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted);
 
 struct Launched {

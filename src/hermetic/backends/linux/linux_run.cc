@@ -289,7 +289,8 @@ Result<UniqueFd> make_pipe(Capture& capture) {
   std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
   capture.pipe = UniqueFd(ends[0]);
-  return UniqueFd(ends[1]);
+  const UniqueFd low(ends[1]);
+  return raise(low.get());
 }
 
 }  // namespace
