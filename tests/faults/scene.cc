@@ -224,6 +224,8 @@ std::string Scene::execute_program() const {
   ::dup2(null.get(), 0);
   ::dup2(printed_.get(), 1);
   ::dup2(printed_.get(), 2);
+  ::setenv("ASAN_OPTIONS", "detect_leaks=0",
+           1);  // it would trace, and there can be one tracer only
   ::execv(HERMETIC_PROGRAM, pointers.data());
   return std::string("cannot execute the program: ") + std::strerror(errno);
 }
@@ -271,6 +273,21 @@ std::vector<std::string> Scene::complaints_about(const Fault& fault, const Trace
   return found;
 }
 
+// Entry by entry there is a moment when some are old and some are new: then all the old ones are
+// still there, if under other names. After it all the new ones are.
+bool Scene::is_all_there(const Snapshot& now, const std::string& output) const {
+  const auto old_files = [](const Snapshot& snapshot) {
+    return std::count_if(snapshot.begin(), snapshot.end(),
+                         [](const auto& entry) { return entry.second.ends_with(" old\n"); });
+  };
+  const Snapshot after = part_of(after_success_, output);
+  const bool all_new = std::all_of(after.begin(), after.end(), [&](const auto& entry) {
+    const auto found = now.find(entry.first);
+    return found != now.end() && found->second == entry.second;
+  });
+  return all_new || old_files(now) == old_files(part_of(before_, output));
+}
+
 // Nobody was left to clean up: each output is the old or the new one, and what else is there is
 // known by its name, so that the next run removes it.
 std::vector<std::string> Scene::complaints_after_kill(const Snapshot& now) const {
@@ -281,6 +298,13 @@ std::vector<std::string> Scene::complaints_after_kill(const Snapshot& now) const
         part != part_of(after_success_, folder_ + output))
       found.push_back(std::string("half of ") + output +
                       difference(part_of(before_, folder_ + output), part));
+  }
+  if (kind_.outputs == Outputs::EveryWay) {
+    for (const char* output : {"/merged", "/carved", "/mounted"})
+      if (!is_all_there(part_of(now, folder_ + output), folder_ + output))
+        found.push_back(std::string("lost from ") + output +
+                        difference(part_of(before_, folder_ + output), now));
+    return found;
   }
   const std::string staging = ".hermetic-" + std::to_string(::geteuid()) + "-";
   for (const auto& [path, text] : now)

@@ -67,6 +67,7 @@ class Scene {
   [[nodiscard]] Traced run(const Fault& fault, Record record) const;
   [[nodiscard]] std::vector<std::string> complaints_about(const Fault& fault,
                                                           const Traced& traced) const;
+  [[nodiscard]] bool is_all_there(const Snapshot& now, const std::string& output) const;
   [[nodiscard]] std::vector<std::string> complaints_after_kill(const Snapshot& now) const;
 
   Kind kind_;

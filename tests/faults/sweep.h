@@ -22,6 +22,7 @@ struct Sweep {
   Role role = Role::Supervisor;
   int error = kKill;
   std::size_t every = 1;
+  std::optional<long> from = {};  // the first call of this kind; those before it are let be
 };
 
 // Tries faults and remembers what they led to.
@@ -32,8 +33,11 @@ class Sweeper {
   void sweep(const Sweep& sweep) {
     if (!scene.problem().empty()) return;
     const std::vector<long>& calls = scene.calls().at(sweep.role);
-    const std::size_t every = sweep.every == 1 && kSlowness > 1 ? kSlowness : sweep.every;
-    for (std::size_t number = 0; number < calls.size(); number += every) {
+    std::size_t number = 0;
+    if (sweep.from)
+      number = static_cast<std::size_t>(std::find(calls.begin(), calls.end(), *sweep.from) -
+                                        calls.begin());
+    for (; number < calls.size(); number += sweep.every * kSlowness) {
       if (sweep.error != kKill && !can_fail(calls[number])) continue;
       const Scene::Trial trial = scene.attempt({sweep.role, number, sweep.error});
       if (!trial.traced.reached) continue;  // fewer calls than the first time

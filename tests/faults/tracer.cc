@@ -42,7 +42,11 @@ bool is_counted(long system_call) {
     case SYS_brk:
     case SYS_futex:
     case SYS_sched_yield:
-    case SYS_restart_syscall: return false;
+    case SYS_restart_syscall:
+#ifdef HERMETIC_SANITIZED
+    case SYS_pipe2:  // by which it finds out whether memory can be read
+#endif
+      return false;
     default: return true;
   }
 }
@@ -96,7 +100,7 @@ class Tracer {
       on_system_call(pid, tracee);
     } else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
                event == PTRACE_EVENT_CLONE) {
-      on_new_process(pid, *tracee.role);
+      on_new_process(pid, *tracee.role, event == PTRACE_EVENT_VFORK);
     } else if (event == PTRACE_EVENT_EXEC) {
       if (tracee.role == Role::Child) tracee.role = Role::Init;
       if (tracee.role == Role::Starter) tracee.role = Role::Command;
@@ -109,14 +113,16 @@ class Tracer {
     }
   }
 
-  void on_new_process(pid_t parent, Role role) {
+  // The processes of a run borrow their parent's memory at first; others are a sanitizer's threads,
+  // or what the command starts.
+  void on_new_process(pid_t parent, Role role, bool borrows) {
     unsigned long message = 0;
     trace(PTRACE_GETEVENTMSG, parent, 0, &message);
     const auto pid = static_cast<pid_t>(message);
     Tracee& tracee = tracees_[pid];
     tracee.role = Role::Other;
-    if (role == Role::Supervisor) tracee.role = Role::Child;
-    if (role == Role::Init) tracee.role = Role::Starter;
+    if (borrows && role == Role::Supervisor) tracee.role = Role::Child;
+    if (borrows && role == Role::Init) tracee.role = Role::Starter;
     if (tracee.stopped_early) resume(pid, tracee);
     resume(parent, tracees_[parent]);
   }
