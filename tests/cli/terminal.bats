@@ -37,16 +37,16 @@ shows() {
   shows '^/dev/pts/0'
   shows '^12 80'
   tmux -S "$socket" resize-window -x 70 -y 10
-  sleep 0.3
-  type_line 'stty size'
+  # It travels to the shell inside as a signal.
+  type_line 'until [ "$(stty size)" = "10 70" ]; do sleep 0.05; done; stty size'
   shows '^10 70'
 }
 
 @test "Ctrl-Z, fg and Ctrl-C belong to the shell inside" {
   type_line "$HERMETIC_PROGRAM shell"
   shows 'hermetic:'
-  type_line 'sleep 100'
-  sleep 0.5
+  type_line "sh -c 'echo run''ning; exec sleep 100'"
+  shows '^running'
   press C-z
   shows 'Stopped'
   type_line 'fg'
@@ -72,14 +72,14 @@ shows() {
 }
 
 @test "--quiet shows no status line" {
-  type_line "$HERMETIC_PROGRAM run --quiet -- sleep 2"
+  type_line "$HERMETIC_PROGRAM run --quiet -- sh -c 'sleep 2; echo do''ne'"
   sleep 1.7
   if screen | grep '^hermetic: '; then return 1; fi
 }
 
 @test "Ctrl-C ends a run and leaves nothing" {
-  type_line "$HERMETIC_PROGRAM run -- sleep 4321"
-  sleep 1
+  type_line "$HERMETIC_PROGRAM run -- sh -c 'echo run''ning; exec sleep 4321'"
+  shows '^running'
   press C-c
   type_line 'echo code=$?'
   shows 'code=130'

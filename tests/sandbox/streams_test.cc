@@ -207,5 +207,19 @@ TEST(Observer, RemembersNamesUpToALimit) {
   EXPECT_EQ(many.asked.size(), 20'000U);
 }
 
+// Whatever is opened next takes the number of a closed stream: here an input that is looked up.
+TEST(Streams, AClosedStreamIsNotReplacedByWhatIsOpenedNext) {
+  const UniqueFd saved(::fcntl(0, F_DUPFD_CLOEXEC, 10));
+  RunOptions options = captured();
+  options.standard_input = 0;
+  ::close(0);
+  const Outcome outcome = run(sandboxed({"readlink", "/proc/self/fd/0"}), options);
+  if (saved.is_open())
+    ::dup2(saved.get(), 0);
+  else
+    ::close(0);
+  EXPECT_EQ(outcome.standard_output.text, "/dev/null\n") << outcome.standard_error.text;
+}
+
 }  // namespace
 }  // namespace hermetic
