@@ -95,6 +95,31 @@ TEST(Killed, TheChildInitAndTheCommandLeaveNothing) {
   });
 }
 
+// However far the sandbox has come, and with a command that would never end.
+TEST(Killed, NothingOutlivesTheSupervisor) {
+  const Traced usual = run_traced(run_of(sandboxed({"true"})), {}, Record::Calls);
+  const std::string sleep = long_sleep();
+  const auto act = run_of(sandboxed({"sleep", sleep}));
+  std::size_t tried = 0;
+  for (const Role role : {Role::Child, Role::Init, Role::Starter, Role::Command}) {
+    const std::vector<long>& calls = usual.calls.at(role);
+    // Then init waits for the end of the command, which does not come.
+    const auto end = std::find(calls.begin(), calls.end(), SYS_ppoll);
+    const auto count = static_cast<std::size_t>(end - calls.begin()) + (end == calls.end() ? 0 : 1);
+    for (std::size_t number = 0; number < count; number += role == Role::Child ? 3 : 2) {
+      const Fault fault{.role = role, .number = number, .kills_supervisor = true};
+      const Traced traced = run_traced(act, fault, Record::Nothing);
+      EXPECT_FALSE(traced.hung) << to_string(role) << ", call " << number;
+      if (traced.hung) return;
+      EXPECT_TRUE(traced.reached);
+      EXPECT_TRUE(WIFSIGNALED(traced.status) && WTERMSIG(traced.status) == SIGKILL);
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 50U);
+  EXPECT_EQ(processes_with(sleep), 0);
+}
+
 // Young ones are let be: their run may be about to lock them.
 TEST(Killed, WhatTheSupervisorLeavesIsRemovedByALaterRun) {
   expect_no_complaints([]() -> std::string {

@@ -158,8 +158,8 @@ class Tracer {
     traced_.reached = true;
     traced_.system_call = number;
     if (fault_.error == 0) {
-      ::kill(pid, SIGKILL);
-      return false;
+      ::kill(fault_.kills_supervisor ? first_ : pid, SIGKILL);
+      return fault_.kills_supervisor;
     }
     tracee.failing = true;
     // A close() that fails has closed all the same; any other call is left out.

@@ -27,6 +27,7 @@ struct Fault {
   std::size_t number = 0;         // of the system call, counted from 0 for each role
   int error = 0;                  // what it fails with; 0: whoever makes it is killed instead
   std::optional<long> only = {};  // count no other system call than this
+  bool kills_supervisor = false;  // with error 0: the supervisor is killed then, whoever calls
 };
 
 // False for those that nothing can make fail: they are let be.

@@ -44,10 +44,9 @@ Held held_now() {
   Held held;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     ++held.descriptors;
-    if (target_of(entry.path()).find(":[") != std::string::npos &&
-        !target_of(entry.path()).starts_with("socket:") &&
-        !target_of(entry.path()).starts_with("pipe:"))
-      ++held.namespaces;
+    const std::string target = target_of(entry.path());
+    for (const char* kind : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"})
+      if (target.starts_with(std::string(kind) + ":[")) ++held.namespaces;
   }
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     ++held.threads;
