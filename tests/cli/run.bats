@@ -92,6 +92,16 @@ is_ready() { # the command has said so
   [ "$(timeout 20 "$HERMETIC_PROGRAM" run --quiet -- yes | head -n 1)" = y ]
 }
 
+@test "words after -- are the command's, whatever they look like" {
+  mkdir bin
+  printf '#!/bin/sh\necho "$@"\n' >bin/--network
+  chmod +x bin/--network
+  run -0 hermetic run --input "$PWD/bin" --env PATH="$PWD/bin:/usr/bin:/bin" -- --network --json -- host
+  [ "$output" = '--json -- host' ]
+  run -127 hermetic run -- --dir / true
+  [[ $output == *"--dir"* ]]
+}
+
 @test "without a spec the current directory can be read and nothing else be seen" {
   echo content >file
   echo secret >../secret
