@@ -174,7 +174,7 @@ class Probes {
     timespec now = {};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     const std::string host = read_file(in("input").c_str());
-    say("own-uptime", now.tv_sec < std::atol(host.c_str()),
+    say("own-uptime", now.tv_sec < std::strtol(host.c_str(), nullptr, 10),
         fmt::format("up for {} s, the host for {} s", now.tv_sec, host));
   }
 

@@ -5,8 +5,21 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace hermetic::linux_backend {
+namespace {
+
+// In a container, files of /proc are covered. The kernel lets nobody mount a fresh one where that
+// would uncover them.
+bool lacks_whole_proc(const LoweredScript& script, const InitReport& report) {
+  if (report.os_error != EPERM || report.step >= script.steps.size()) return false;
+  const Step& step = script.steps[report.step];
+  return step.kind == Step::Kind::KeepProcClassic ||
+         (step.kind == Step::Kind::Mount && std::string_view(step.source) == "proc");
+}
+
+}  // namespace
 
 Ending ending_of(const InitReport& report) {
   if (report.kind == InitReport::Kind::NotStarted) return NotStarted{report.os_error};
@@ -32,6 +45,12 @@ Error step_failed(const LoweredScript& script, const InitReport& report) {
         "user must run it";
   if (report.os_error == EPERM || report.os_error == EACCES)
     hint = "this host restricts sandboxes; hermetic doctor shows what works here";
+  if (lacks_whole_proc(script, report))
+    hint =
+        "own-process-tree cannot be had here: parts of this /proc are covered, as in a container, "
+        "and the kernel then refuses the sandbox one of its own; start the container with a whole "
+        "/proc (docker: --security-opt systempaths=unconfined, podman: --security-opt unmask=ALL), "
+        "or run hermetic outside of it";
   return system_error("cannot make the sandbox: " + describe_step(script, report.step),
                       report.os_error, hint);
 }

@@ -30,8 +30,8 @@ std::vector<std::string> PinnedDirectories::above(const ViewEntry& entry) {
   std::vector<std::string> directories;
   if (!is_mounted(entry.kind)) return directories;
   std::string_view above = parent_of(entry.path);
-  for (; writable_.count(above) == 0; above = parent_of(above)) {
-    if (above == "/" || others_.count(above) != 0) return {};
+  for (; !writable_.contains(above); above = parent_of(above)) {
+    if (above == "/" || others_.contains(above)) return {};
     if (given_.insert(std::string(above)).second) directories.emplace_back(above);
   }
   std::reverse(directories.begin(), directories.end());
