@@ -52,7 +52,8 @@ std::vector<std::pair<std::string, std::string>> facts_of_host() {
   ::uname(&system);
   return {{"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"machine", system.machine},
-          {"user", ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid())}};
+          {"user", ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid())},
+          {"recursive read-only", try_recursive_read_only()}};
 }
 
 }  // namespace

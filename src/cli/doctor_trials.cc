@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +15,7 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstdint>
 
 #include "cli/doctor_probes.h"
 #include "hermetic/base/file_tree.h"
@@ -185,7 +190,47 @@ class Trials {
   std::string directory_;
 };
 
+bool write_file(const char* path, const std::string& text) {
+  const UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
+  return file.is_open() &&
+         ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// In namespaces of its own: 0 if a file system below a tree became read only with it, 1 if not, 2
+// if it could not be tried.
+int recursive_read_only() {
+  struct Attributes {
+    std::uint64_t set, clear, propagation, user_namespace;
+  } attributes = {
+      .set = 1 /* MOUNT_ATTR_RDONLY */, .clear = 0, .propagation = 0, .user_namespace = 0};
+  constexpr unsigned kRecursive = 0x8000;  // AT_RECURSIVE
+  constexpr long kMountSetattr = 442;
+  const std::string user = fmt::format("0 {} 1", ::geteuid());
+  const std::string group = fmt::format("0 {} 1", ::getegid());
+  const bool ready =
+      ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+      write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", user) &&
+      write_file("/proc/self/gid_map", group) &&
+      ::mount("tmpfs", "/tmp", "tmpfs", 0, nullptr) == 0 && ::mkdir("/tmp/below", 0700) == 0 &&
+      ::mount("tmpfs", "/tmp/below", "tmpfs", 0, nullptr) == 0;
+  if (!ready ||
+      ::syscall(kMountSetattr, AT_FDCWD, "/tmp", kRecursive, &attributes, sizeof attributes) != 0)
+    return 2;
+  return ::mkdir("/tmp/below/x", 0700) != 0 && errno == EROFS ? 0 : 1;
+}
+
 }  // namespace
+
+std::string try_recursive_read_only() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(recursive_read_only());
+  int status = -1;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) > 1) return "could not be tried";
+  return WEXITSTATUS(status) == 0 ? "holds (tried)" : "DOES NOT HOLD (tried)";
+}
 
 Result<std::map<std::string, ProbeResult>> try_clauses(Backend& backend) {
   TrialDirectory trial;

@@ -13,4 +13,8 @@ namespace hermetic::cli {
 // By the name of the clause. An error means that no sandbox can be made here at all.
 [[nodiscard]] Result<std::map<std::string, ProbeResult>> try_clauses(Backend& backend);
 
+// The kernel fact that inputs rest on: one call makes a tree and what is mounted below it read
+// only. Tried with two file systems of our own, in namespaces of a child process.
+[[nodiscard]] std::string try_recursive_read_only();
+
 }  // namespace hermetic::cli
