@@ -56,6 +56,15 @@ PYTHON
   done
 }
 
+@test "a policy that needs violations to be recorded is refused" {
+  for policy in fail kill; do
+    run "$HERMETIC_PROGRAM" run --on-violation "$policy" -- true
+    [ "$status" -eq 125 ]
+    [[ $output == *"on_violation '$policy'"* ]]
+  done
+  "$HERMETIC_PROGRAM" run --on-violation report -- true
+}
+
 @test "HERMETIC_ variables stand below the spec, and options above it" {
   HERMETIC_NETWORK=loopback run "$HERMETIC_PROGRAM" plan -- true
   [[ $output == *'network      loopback'* ]]

@@ -286,10 +286,16 @@ TEST_F(Outputs, AreCopiedAcrossFileSystems) {
         return "cannot mount";
       std::filesystem::create_directories(dir / "out/there");
       std::ofstream(dir / "out/there/old") << "old";
-      const std::string script =
-          "cd " + dir / "out/there" + "; mkdir a; echo x >a/x; chmod 750 a/x; ln -s a l";
-      if (run(shell(script).output(dir / "out/there", publish)).ending != Ending(Exited{0}))
-        return "failed";
+      // What is prepared beside the destination would show in the input around it, so that it is
+      // prepared on another file system: the shell sees that.
+      const std::string script = "cd " + dir / "out/there" +
+                                 "; [ $(stat -c %d .) != $(stat -c %d ..) ] || exit 9; mkdir a; "
+                                 "echo x >a/x; chmod 750 a/x; ln -s a l";
+      const SpecBuilder builder =
+          shell(script).input(dir / "out", {dir / "out/there"}).output(dir / "out/there", publish);
+      const Outcome outcome = run(builder);
+      if (outcome.ending != Ending(Exited{0}))
+        return "failed: " + ::testing::PrintToString(outcome.ending);
       std::string text = content_of(dir / "out/there/l/x");
       for (const std::string& name : names_of(dir / "out")) text += name + " ";
       for (const std::string& name : names_of(dir / "out/there")) text += name + " ";

@@ -47,12 +47,12 @@ TEST(Streams, ALargeAmountGoesThroughAPipeOfTheCaller) {
     for (ssize_t size = 0; (size = ::read(reader.get(), block.data(), block.size())) > 0;)
       total += static_cast<std::uint64_t>(size);
   });
-  const Outcome outcome = run(sandboxed({misbehave("flood"), "256", "1"}),
+  const Outcome outcome = run(sandboxed({misbehave("flood"), "1024", "1"}),
                               {.standard_input = -1, .standard_output = writer.get()});
   writer.reset();
   counting.join();
   EXPECT_EQ(outcome.ending, Ending(Exited{0}));
-  EXPECT_EQ(total, 256ULL << 20U);
+  EXPECT_EQ(total, 1024ULL << 20U);
 }
 
 // Nobody but the command holds the caller's pipe: its end is seen although the run goes on.

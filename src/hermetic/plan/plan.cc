@@ -169,6 +169,11 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
       missing.push_back(planned);
   }
   if (!missing.empty()) return lacking(capabilities, missing);
+  if (spec.on_violation != OnViolation::Report && !capabilities.records_violations)
+    return unsupported(
+        fmt::format("the backend '{}' does not record violations, which on_violation '{}' needs",
+                    capabilities.backend, to_string(spec.on_violation)),
+        "use 'report', the default: what is not allowed is denied in any case");
 
   plan.backend = capabilities.backend;
   plan.spec_digest = spec.digest();

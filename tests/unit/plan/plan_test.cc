@@ -130,6 +130,18 @@ TEST(ClausesNeeded, NoClauseIsForgotten) {
   EXPECT_EQ(clauses_needed_by(spec).size() + 2, all_clauses().size());
 }
 
+TEST(MakePlan, RefusesAPolicyForViolationsThatNobodyRecords) {
+  Capabilities blind = model_capabilities();
+  blind.records_violations = false;
+  for (const OnViolation policy : {OnViolation::Fail, OnViolation::Kill}) {
+    const Result<Plan> plan = make_plan(built(usual().on_violation(policy)), blind);
+    ASSERT_FALSE(plan.has_value());
+    EXPECT_EQ(plan.error().kind, Error::Kind::Unsupported);
+    EXPECT_TRUE(make_plan(built(usual().on_violation(policy)), model_capabilities()).has_value());
+  }
+  EXPECT_TRUE(make_plan(built(usual()), blind).has_value());
+}
+
 TEST(MakePlan, RefusesEachClauseThatIsNeededAndMissing) {
   Draft draft;
   draft.strict_outputs = true;
