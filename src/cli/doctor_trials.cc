@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "cli/doctor_probes.h"
+#include "hermetic/backends/linux/kernel.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
@@ -152,8 +153,7 @@ class Trials {
   }
 
   // A second hermetic, without outputs that it would leave behind, is killed while its command
-  // waits. The command holds one end of a pipe, which
-  // closes when it is gone.
+  // waits. The command holds one end of a pipe, which closes when it is gone.
   void try_parent_exit(Results& results) const {
     std::array<int, 2> ends = {-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
@@ -199,12 +199,8 @@ bool write_file(const char* path, const std::string& text) {
 // In namespaces of its own: 0 if a file system below a tree became read only with it, 1 if not, 2
 // if it could not be tried.
 int recursive_read_only() {
-  struct Attributes {
-    std::uint64_t set, clear, propagation, user_namespace;
-  } attributes = {
-      .set = 1 /* MOUNT_ATTR_RDONLY */, .clear = 0, .propagation = 0, .user_namespace = 0};
+  const linux_backend::MountAttributes attributes = {.set = linux_backend::kMountReadOnly};
   constexpr unsigned kRecursive = 0x8000;  // AT_RECURSIVE
-  constexpr long kMountSetattr = 442;
   const std::string user = fmt::format("0 {} 1", ::geteuid());
   const std::string group = fmt::format("0 {} 1", ::getegid());
   const bool ready =
@@ -214,8 +210,8 @@ int recursive_read_only() {
       write_file("/proc/self/gid_map", group) &&
       ::mount("tmpfs", "/tmp", "tmpfs", 0, nullptr) == 0 && ::mkdir("/tmp/below", 0700) == 0 &&
       ::mount("tmpfs", "/tmp/below", "tmpfs", 0, nullptr) == 0;
-  if (!ready ||
-      ::syscall(kMountSetattr, AT_FDCWD, "/tmp", kRecursive, &attributes, sizeof attributes) != 0)
+  if (!ready || ::syscall(linux_backend::kSysMountSetattr, AT_FDCWD, "/tmp", kRecursive,
+                          &attributes, sizeof attributes) != 0)
     return 2;
   return ::mkdir("/tmp/below/x", 0700) != 0 && errno == EROFS ? 0 : 1;
 }
