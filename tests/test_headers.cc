@@ -1,0 +1,1 @@
+// Here for the precompiled headers that CMakeLists.txt makes with it.
