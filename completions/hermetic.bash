@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --env | --pass-env | --allow-host | --timeout | --memory | --cpu-time | --processes | --give-up)
+    --inside | --act | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
       :
       return
       ;;
@@ -52,13 +52,13 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
       ;;
     plan:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --color --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
       ;;
     run:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --json --keep-failed --explain --events --evidence --usage --samples --dry-run --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --evidence --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
       ;;
     shell:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --memory --cpu-time --processes --identity --on-violation --give-up --backend --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --help' -- "$word")
       ;;
     *)
       compopt -o filenames 2>/dev/null

@@ -70,6 +70,7 @@ hermetic::ResourceLimits limits_from(Source& source) {
   some(limits.cpu_weight);
   if (source.flag()) limits.cpu_time = std::chrono::milliseconds(source.number() >> 1U);
   if (source.flag()) limits.wall_time = std::chrono::milliseconds(source.number() >> 1U);
+  if (source.flag()) limits.idle_time = std::chrono::milliseconds(source.number() >> 1U);
   return limits;
 }
 

@@ -31,6 +31,7 @@ struct Variant {
   bool no_exec;    // nothing but the execveat() that carries the key of the run
   bool no_set_id;  // an output is changed in place: no file there may get a set-user-id or
                    // set-group-id bit
+  bool fixed_cpus;  // on which CPUs it runs is not the command's choice
 };
 
 // What a new kernel adds after this is not there inside: mseal(2), 6.10. It covers
@@ -206,18 +207,21 @@ std::vector<sock_filter> compile(const Variant& variant) {
                      .datum_b = 0}});
   }
   if (variant.no_set_id) deny_set_id_bits(filter);
+  if (variant.fixed_cpus) filter.deny("sched_setaffinity", EPERM);
   return filter.compile();
 }
 
 }  // namespace
 
 int main() {
+  constexpr unsigned kVariants = 32;
   std::puts("// Made by tools/make_filters.cc; do not edit.");
-  for (unsigned number = 0; number < 16; ++number) {
+  for (unsigned number = 0; number < kVariants; ++number) {
     const Variant variant{.nested = (number & 1) != 0,
                           .no_fork = (number & 2) != 0,
                           .no_exec = (number & 4) != 0,
-                          .no_set_id = (number & 8) != 0};
+                          .no_set_id = (number & 8) != 0,
+                          .fixed_cpus = (number & 16) != 0};
     std::printf("constexpr sock_filter kFilter%u[] = {\n", number);
     for (const sock_filter& instruction : compile(variant))
       std::printf("    {0x%04x, %u, %u, 0x%08x},\n", instruction.code, instruction.jt,
@@ -225,7 +229,7 @@ int main() {
     std::puts("};");
   }
   std::puts("constexpr std::span<const sock_filter> kFilters[] = {");
-  for (unsigned number = 0; number < 16; ++number) std::printf("    kFilter%u,\n", number);
+  for (unsigned number = 0; number < kVariants; ++number) std::printf("    kFilter%u,\n", number);
   std::puts("};");
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

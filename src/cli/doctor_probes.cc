@@ -15,10 +15,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <vector>
 
 #include "hermetic/base/unique_fd.h"
@@ -49,6 +51,12 @@ class Probes {
     if (what == "no-fork") refused(what, {act("fork", fork_and_end())});
     if (what == "no-exec") try_programs();
     if (what == "wait") wait();
+    if (what == "take-memory") take_memory();
+    if (what == "compute") compute();
+    if (what == "start-processes") start_processes();
+    if (what == "open-files-limit") try_open_files();
+    if (what == "file-size-limit") try_file_size();
+    if (what == "cpu-count") try_cpus();
     return text_;
   }
 
@@ -196,6 +204,48 @@ class Probes {
     std::array<char*, 1> nothing = {nullptr};
     refused("no-exec", {act("execve", ::execve("/proc/self/exe", nothing.data(), nothing.data())),
                         act("a shell", ::execve("/bin/sh", nothing.data(), nothing.data()))});
+  }
+
+  // More than any of the trials allows; a little at a time, so that no machine is hurt.
+  static void take_memory() {
+    constexpr std::size_t kBlock = std::size_t{1} << 20U;
+    std::vector<std::unique_ptr<std::array<volatile char, kBlock>>> blocks;
+    for (int i = 0; i < 128; ++i) {
+      blocks.push_back(std::make_unique<std::array<volatile char, kBlock>>());
+      for (std::size_t byte = 0; byte < kBlock; byte += 4096) (*blocks.back())[byte] = 1;
+    }
+  }
+
+  static void compute() {
+    timespec used = {};
+    while (used.tv_sec < 2) ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  }
+
+  // None is waited for: all of them count. The monitor needs a moment to see it.
+  static void start_processes() {
+    for (int i = 0; i < 16; ++i) (void)fork_and_end();
+    ::usleep(500'000);
+  }
+
+  void try_open_files() {
+    std::vector<UniqueFd> files;
+    do {
+      files.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    } while (files.back().is_open() && files.size() < 64);
+    say("open-files-limit", files.size() < 64, fmt::format("{} of 16 opened", files.size() + 2));
+  }
+
+  void try_file_size() {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const UniqueFd file(::open("/dev/shm/size", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    refused("file-size-limit", {act("growing a file", ::ftruncate(file.get(), 1 << 20))});
+  }
+
+  void try_cpus() {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (std::size_t i = 0; i < 64; ++i) CPU_SET(i, &all);
+    refused("cpu-count", {act("choosing others", ::sched_setaffinity(0, sizeof all, &all))});
   }
 
   static void wait() {

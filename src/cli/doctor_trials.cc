@@ -28,6 +28,8 @@
 namespace hermetic::cli {
 namespace {
 
+using std::chrono::milliseconds;
+
 class Silence final : public EventSink {
  public:
   void on_event(const Event& /*event*/) override {}
@@ -86,6 +88,15 @@ class Trials {
     try_one(results, Clause::MaxChildren, usual("max-children").process({.max_children = 2}));
     try_one(results, Clause::NoFork, usual("no-fork").process({.allow_fork = false}));
     try_one(results, Clause::NoExec, usual("no-exec").process({.allow_exec = false}));
+    try_one(results, Clause::OpenFilesLimit, usual("open-files-limit").limits({.open_files = 16}));
+    try_one(results, Clause::FileSizeLimit,
+            usual("file-size-limit").limits({.file_size_bytes = 4096}));
+    try_one(results, Clause::CpuCount, usual("cpu-count").process({.cpus = 1}));
+    try_limit(results, Clause::MemoryLimit, "take-memory", {.memory_bytes = 64U << 20U});
+    try_limit(results, Clause::CpuTimeLimit, "compute", {.cpu_time = milliseconds(100)});
+    try_limit(results, Clause::ProcessesLimit, "start-processes", {.processes = 4});
+    try_limit(results, Clause::IdleTimeLimit, "wait", {.idle_time = milliseconds(100)});
+    try_limit(results, Clause::CpuWeight, "usual", {.cpu_weight = 50});
     try_wall_time(results);
     try_parent_exit(results);
     return results;
@@ -142,9 +153,38 @@ class Trials {
       results[name] = found->second;
   }
 
+  // A command that would go over the limit is ended, or, where the kernel refuses and tells nobody,
+  // ends by itself.
+  void try_limit(Results& results, Clause clause, std::string_view act,
+                 const ResourceLimits& limits) const {
+    if (!is_enforced(clause)) return;
+    SpecBuilder builder = act == "usual" ? usual(act) : tools_for(act);
+    builder.limits(limits);
+    const Result<Finished> finished = execute_here(builder);
+    ProbeResult& result = results[std::string(to_string(clause))];
+    if (!finished) {
+      result = {.held = false, .detail = finished.error().message};
+      return;
+    }
+    const Outcome& outcome = finished->outcome;
+    if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
+      result = {.held = true,
+                .detail = fmt::format("ended at {} of {}", over->actual, over->limit)};
+    else if (std::holds_alternative<TimedOut>(outcome.ending))
+      result = {.held = true, .detail = "a command that does nothing was ended"};
+    else if (clause == Clause::ProcessesLimit)
+      result = {.held = outcome.usage.started_processes <= *limits.processes,
+                .detail = fmt::format("{} of {} started", outcome.usage.started_processes,
+                                      *limits.processes)};
+    else if (clause == Clause::CpuWeight)
+      result = {.held = outcome.success(), .detail = "set"};
+    else
+      result = {.held = false, .detail = "the command was not ended"};
+  }
+
   void try_wall_time(Results& results) const {
     SpecBuilder builder = tools_for("wait");
-    builder.limits({.wall_time = std::chrono::milliseconds(100)});
+    builder.limits({.wall_time = milliseconds(100)});
     const Result<Finished> finished = execute_here(builder);
     const bool held = finished && std::holds_alternative<TimedOut>(finished->outcome.ending);
     results["wall-time-limit"] = {.held = held,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
+#include "cli/usage_report.h"
 #include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
@@ -26,10 +28,13 @@
 namespace hermetic::cli {
 namespace {
 
-// With HERMETIC_DEBUG set, says what happens as it happens.
+// With HERMETIC_DEBUG set, says what happens as it happens. Writes the samples, if there are any.
 class Narrator final : public EventSink {
  public:
-  explicit Narrator(bool speaks) : speaks_(speaks) {}
+  Narrator(bool speaks, SamplesFile* samples) : speaks_(speaks), samples_(samples) {}
+  void on_sample(const Usage& usage) override {
+    if (samples_ != nullptr) samples_->write(usage);
+  }
   void on_event(const Event& event) override {
     if (!speaks_) return;
     static constexpr std::array kNames = {"started", "stopping", "violation", "ended"};
@@ -42,6 +47,7 @@ class Narrator final : public EventSink {
 
  private:
   bool speaks_;
+  SamplesFile* samples_;
 };
 
 bool is_set(const char* variable) {
@@ -49,12 +55,11 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+constexpr std::chrono::milliseconds kUsualInterval{100};
+
 // Options that a later release fills in: refused by name, never ignored.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNotYet = {
-    {{"--events", "the audit trail"},
-     {"--evidence", "evidence"},
-     {"--usage", "the usage report"},
-     {"--samples", "the usage report"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kNotYet = {
+    {{"--events", "the audit trail"}, {"--evidence", "evidence"}}};
 
 Result<void> check_known(const Arguments& arguments) {
   for (const auto& [option, feature] : kNotYet)
@@ -62,6 +67,27 @@ Result<void> check_known(const Arguments& arguments) {
       return unsupported(fmt::format("{} is not there yet: {} is not built", option, feature),
                          "leave the option out");
   return {};
+}
+
+// What was exceeded, by how much, and what to change.
+std::string remark_on_limit(const OverLimit& over) {
+  const bool size =
+      over.which == "memory" || over.which == "file_size" || over.which == "disk_write";
+  const auto shown = [&](std::uint64_t amount) {
+    if (size) return rounded_size(amount);
+    if (over.which == "cpu_time") return rounded_time(std::chrono::milliseconds(amount));
+    return std::to_string(amount);
+  };
+  std::string option = over.which;
+  std::replace(option.begin(), option.end(), '_', '-');
+  // The kernel refuses what goes beyond, so that the limit is all that there ever was.
+  const std::string what = shown(over.actual) == shown(over.limit)
+                               ? fmt::format("it wanted more {}", over.which)
+                               : fmt::format("{} came to {}", over.which, shown(over.actual));
+  return fmt::format(
+      "the command was ended: {}, its limit is {}\n  hint: raise limits.{} or --{}, or find out "
+      "what takes so much: --usage --by-process",
+      what, shown(over.limit), over.which, option);
 }
 
 // What to say about a run that did not end by itself; nothing about one that did.
@@ -74,13 +100,15 @@ std::string remark_on(const Outcome& outcome, const Spec& spec) {
                          ::strsignal(ending.signal));
     }
     std::string operator()(const TimedOut& ending) const {
+      if (ending.which == TimedOut::Which::IdleTime)
+        return fmt::format(
+            "the command was ended: it has neither written nor computed for {}, its limit\n  hint: "
+            "raise limits.idle_time or --idle-time if it has to wait that long",
+            format_duration(ending.limit));
       return fmt::format("the command was ended after {}, its limit of wall time",
                          format_duration(ending.limit));
     }
-    std::string operator()(const OverLimit& ending) const {
-      return fmt::format("the command was ended: {} {} is over the limit of {}", ending.which,
-                         ending.actual, ending.limit);
-    }
+    std::string operator()(const OverLimit& ending) const { return remark_on_limit(ending); }
     std::string operator()(const EndedByViolation& ending) const {
       return fmt::format("the command was ended by a violation: {}", ending.violation.detail);
     }
@@ -116,13 +144,13 @@ Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec)
   const ForwardSignals forwarding(run);
   const StatusLine status(
       arguments.has("--quiet") ? StatusLine::Show::Never : StatusLine::Show::OnTerminal,
-      printable(spec.command.front()));
+      printable(spec.command.front()), [&run] { return run.snapshot(); });
   return run.wait();
 }
 
 // What the command makes in its outputs could lead hermetic's own files astray.
 Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec) {
-  for (const std::string_view option : {"--json", "--keep-failed"}) {
+  for (const std::string_view option : {"--json", "--keep-failed", "--samples"}) {
     const std::string value = arguments.last(option);
     if (value.empty() || value == "-") continue;
     const std::string path = TRY(absolute_path(value));
@@ -146,9 +174,18 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
   options.observe_files = arguments.has("--explain");
+  options.watch_processes = arguments.has("--by-process");
+  std::optional<SamplesFile> samples;
+  if (arguments.has("--usage") || options.watch_processes) options.sample_every = kUsualInterval;
+  if (arguments.has("--sample-every"))
+    options.sample_every = TRY(parse_duration(arguments.last("--sample-every")));
 
   const Plan plan = TRY(make_plan(spec, backend->probe()));
-  Narrator events(is_set("HERMETIC_DEBUG"));
+  if (const std::string file = arguments.last("--samples"); !file.empty()) {
+    if (!options.sample_every) options.sample_every = kUsualInterval;
+    samples = TRY(SamplesFile::make(file));
+  }
+  Narrator events(is_set("HERMETIC_DEBUG"), samples ? &*samples : nullptr);
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
 
@@ -161,6 +198,8 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
     complain({.message = denied.empty() ? "the command asked for no undeclared path that exists"
                                         : denied});
   }
+  if (arguments.has("--usage")) complain({.message = usage_table(outcome.usage)});
+  if (samples) TRY(samples->close());
   if (json_file == "-")
     print(outcome_as_json(plan, outcome, exit_code));
   else if (!json_file.empty())
@@ -183,8 +222,10 @@ const Subcommand& run_description() {
         {"--explain", "", "if the command fails, say which undeclared paths it asked for"});
     run.options.push_back({"--events", "FILE", "not there yet: refused"});
     run.options.push_back({"--evidence", "DIR", "not there yet: refused"});
-    run.options.push_back({"--usage", "", "not there yet: refused"});
-    run.options.push_back({"--samples", "FILE", "not there yet: refused"});
+    run.options.push_back({"--usage", "", "say at the end what the run has used"});
+    run.options.push_back({"--by-process", "", "count for each process, too (slower)"});
+    run.options.push_back({"--samples", "FILE", "write a line of JSON to FILE ten times a second"});
+    run.options.push_back({"--sample-every", "TIME", "look that often instead, such as 20ms"});
     run.options.push_back({"--dry-run", "", "show the plan instead, as 'hermetic plan' does"});
     run.options.push_back({"--quiet", "", "say nothing about how the run ended"});
     run.options.push_back({"--help", "", "show this help"});

@@ -68,10 +68,19 @@ class OptionReader {
     if (name == "--allow-host") return allow_host(value);
     if (name == "--dir") return assign(draft_.directory, absolute_path(value));
     if (name == "--timeout") return assign(draft_.limits.wall_time, parse_duration(value));
+    if (name == "--idle-time") return assign(draft_.limits.idle_time, parse_duration(value));
     if (name == "--memory") return assign(draft_.limits.memory_bytes, parse_size(value));
     if (name == "--cpu-time") return assign(draft_.limits.cpu_time, parse_duration(value));
     if (name == "--processes")
       return assign(draft_.limits.processes, parse_count(value, 1, 1'000'000));
+    if (name == "--file-size") return assign(draft_.limits.file_size_bytes, parse_size(value));
+    if (name == "--open-files")
+      return assign(draft_.limits.open_files, parse_count(value, 1, 1'048'576));
+    if (name == "--disk-write") return assign(draft_.limits.disk_write_bytes, parse_size(value));
+    if (name == "--cpu-weight")
+      return assign(draft_.limits.cpu_weight, parse_count(value, 1, 10'000));
+    if (name == "--cpus") return assign(draft_.process.cpus, parse_count(value, 1, 1024));
+    if (name == "--nice") return assign(draft_.process.nice, parse_count(value, 1, 19));
     if (name == "--on-violation") return on_violation(value);
     if (name == "--identity") return identity(value);
     if (name == "--give-up") return (void)draft_.give_up.insert(value), Result<void>();
@@ -213,9 +222,16 @@ std::vector<Option> spec_options() {
       {"--allow-host", "HOST[:PORT]", "allow one host, *.domain or address range"},
       {"--dir", "PATH", "start in PATH"},
       {"--timeout", "TIME", "end the run after TIME, such as 2s or 1h30m"},
+      {"--idle-time", "TIME", "end the run when it has neither written nor computed for TIME"},
       {"--memory", "SIZE", "limit the memory, such as 64M"},
       {"--cpu-time", "TIME", "limit the CPU time of all processes together"},
       {"--processes", "COUNT", "limit the number of processes"},
+      {"--file-size", "SIZE", "limit the size of each file that is written"},
+      {"--open-files", "COUNT", "limit the open files of each process"},
+      {"--disk-write", "SIZE", "limit what all processes together write to disk"},
+      {"--cpu-weight", "WEIGHT", "share of the CPU under contention, 1 to 10000; 100 is usual"},
+      {"--cpus", "COUNT", "run on so many CPUs"},
+      {"--nice", "LEVEL", "give way to other processes, 1 to 19"},
       {"--identity", "WHO", "builder (default) or root inside"},
       {"--on-violation", "WHAT", "report (default), fail or kill"},
       {"--give-up", "CLAUSE", "run even if this clause cannot be enforced"},

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/usage_report.h"
+
 namespace hermetic::cli {
 namespace {
 
@@ -64,7 +66,8 @@ bool is_usable() {
 
 }  // namespace
 
-StatusLine::StatusLine(Show show, std::string what) : what_(std::move(what)) {
+StatusLine::StatusLine(Show show, std::string what, std::function<Usage()> usage)
+    : what_(std::move(what)), usage_(std::move(usage)) {
   if (show == Show::OnTerminal && is_usable()) thread_ = std::thread([this] { run(); });
 }
 
@@ -88,7 +91,10 @@ void StatusLine::run() {
   for (int elapsed = 1;; ++elapsed) {
     if (ended_.wait_for(lock, seconds(1), [this] { return over_; })) break;
     const Size size = size_of_terminal();
-    const std::string text = fmt::format("hermetic: {}s  {}", elapsed, what_);
+    const Usage usage = usage_();
+    const std::string text = fmt::format("hermetic: {}s  {}  cpu {}  memory {}  processes {}",
+                                         elapsed, what_, rounded_time(usage.cpu_time()),
+                                         rounded_size(usage.memory_bytes), usage.processes);
     if (size.rows != drawn.rows || size.columns != drawn.columns)
       draw(size, text);
     else

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "hermetic/run/usage.h"
 
 namespace hermetic::cli {
 
@@ -14,7 +17,8 @@ class StatusLine {
  public:
   enum class Show { Never, OnTerminal };  // standard error
 
-  StatusLine(Show show, std::string what);
+  // `usage` is asked once a second, from another thread.
+  StatusLine(Show show, std::string what, std::function<Usage()> usage);
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine();
@@ -23,6 +27,7 @@ class StatusLine {
   void run();
 
   std::string what_;
+  std::function<Usage()> usage_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;

@@ -235,6 +235,80 @@ std::uint64_t microseconds(const __kernel_old_timeval& time) {
          static_cast<std::uint64_t>(time.tv_usec);
 }
 
+// The digits of `text`; 0 if there are none.
+std::uint64_t number_in(const char* text) {
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text)
+    number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  return number;
+}
+
+// Reads the start of a file of /proc into `text` and closes it with a NUL. Returns its length.
+template <std::size_t room>
+std::size_t read_text(const char* path, char (&text)[room]) {
+  const long file = call(__NR_openat, -100 /* AT_FDCWD */, address(path), 02000000 /* O_CLOEXEC */);
+  if (file < 0) return 0;
+  const long size = call(__NR_read, file, address(text), room - 1);
+  call(__NR_close, file);
+  const std::size_t length = size > 0 ? static_cast<std::size_t>(size) : 0;
+  text[length] = '\0';
+  return length;
+}
+
+// The last number that a process or thread of this namespace was given, less ours. The file ends
+// with it.
+std::uint64_t count_started() {
+  char text[128];
+  std::size_t length = read_text("/proc/loadavg", text);
+  while (length > 0 && text[length - 1] != ' ') --length;
+  const std::uint64_t last = number_in(text + length);
+  return last > 0 ? last - 1 : 0;
+}
+
+// "    lo:     1234 …": what was received is what was sent.
+std::uint64_t count_network() {
+  char text[2048];
+  const std::size_t length = read_text("/proc/self/net/dev", text);
+  for (std::size_t i = 0; i + 3 < length; ++i) {
+    if (!equal(text + i, "lo:", 3)) continue;
+    const char* number = text + i + 3;
+    while (*number == ' ') ++number;
+    return number_in(number);
+  }
+  return 0;
+}
+
+std::uint64_t smaller(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
+
+// What we and those that we have waited for have read and written. Opened while it is still ours to
+// open; -1 if it could not be.
+struct Transfers {
+  long file = -1;
+  std::uint64_t before[linux_backend::kTransferCounts] = {};
+};
+Transfers transfers;
+
+// "rchar: 1\nwchar: 2\n…"
+void read_transfers(std::uint64_t (&counts)[linux_backend::kTransferCounts]) {
+  char text[256];
+  const long size = transfers.file < 0
+                        ? 0
+                        : call(__NR_pread64, transfers.file, address(text), sizeof text - 1, 0);
+  text[size > 0 ? size : 0] = '\0';
+  const char* place = text;
+  for (std::uint64_t& count : counts) {
+    while (*place != '\0' && (*place < '0' || *place > '9')) ++place;
+    count = number_in(place);
+    while (*place >= '0' && *place <= '9') ++place;
+  }
+}
+
+void watch_transfers() {
+  transfers.file =
+      call(__NR_openat, -100 /* AT_FDCWD */, address("/proc/self/io"), 02000000 /* O_CLOEXEC */);
+  read_transfers(transfers.before);
+}
+
 // The command is gone: whatever it left behind goes too, and is counted.
 [[noreturn]] void finish(InitReport report) {
   call(__NR_kill, -1, SIGKILL);
@@ -247,6 +321,16 @@ std::uint64_t microseconds(const __kernel_old_timeval& time) {
   report.user_microseconds = microseconds(usage.ru_utime);
   report.system_microseconds = microseconds(usage.ru_stime);
   report.peak_kilobytes = static_cast<std::uint64_t>(usage.ru_maxrss);
+  report.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
+  report.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+  report.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  report.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  report.started_processes = count_started();
+  read_transfers(report.transfers);
+  for (std::size_t i = 0; i < linux_backend::kTransferCounts; ++i)
+    report.transfers[i] -= smaller(report.transfers[i], transfers.before[i]);
+  const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
+  if (config.count_network != 0) report.network_bytes = count_network();
   send(report);
   leave(0);
 }
@@ -307,6 +391,7 @@ long watch_children() {
 }
 
 [[noreturn]] void run(char** argv, char** envp) {
+  watch_transfers();
   // Nobody inside may look into us: /proc/1 belongs to nobody, and ptrace is refused.
   if (const long hidden = call(__NR_prctl, PR_SET_DUMPABLE, 0); hidden < 0)
     fail(InitStep::Hide, hidden);

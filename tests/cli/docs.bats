@@ -56,6 +56,10 @@ run_page() {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/builds.md"
 }
 
+@test "docs/guide/limits.md" {
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/limits.md"
+}
+
 @test "docs/guide/troubleshooting.md" {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/troubleshooting.md"
 }

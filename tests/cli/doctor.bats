@@ -48,7 +48,7 @@ PYTHON
 }
 
 @test "options of later releases are refused by name" {
-  for option in '--events x' '--evidence x' --usage '--samples x'; do
+  for option in '--events x' '--evidence x'; do
     # shellcheck disable=SC2086  # two words
     run "$HERMETIC_PROGRAM" run $option -- true
     [ "$status" -eq 125 ]
@@ -103,11 +103,11 @@ PYTHON
   [[ $output == *"--input $directory/there"* ]]
 }
 
-@test "a limit that is not built yet refuses, and can be given up by name" {
-  run "$HERMETIC_PROGRAM" run --memory 64M -- true
+@test "a limit that is only observed refuses, and can be given up by name" {
+  run "$HERMETIC_PROGRAM" run --disk-write 64M -- true
   [ "$status" -eq 125 ]
-  [[ $output == *memory-limit* ]]
-  run "$HERMETIC_PROGRAM" run --memory 64M --give-up memory-limit --json - -- true
+  [[ $output == *'disk-write-limit is observed'* ]]
+  run "$HERMETIC_PROGRAM" run --disk-write 64M --give-up disk-write-limit --json - -- true
   [ "$status" -eq 0 ]
   [[ $output == *'"hermetic": false'* ]]
 }

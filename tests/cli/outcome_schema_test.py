@@ -21,6 +21,10 @@ RUNS = [
     (["--", "sh", "-c", "exit 3"], "exited", 3),
     (["--", "sh", "-c", "kill -9 $$"], "signaled", 137),
     (["--timeout", "300ms", "--", "sleep", "60"], "timed_out", 124),
+    (["--idle-time", "300ms", "--", "sleep", "60"], "timed_out", 124),
+    (["--memory", "40M", "--give-up", "memory-limit", "--", "python3", "-c", "x = bytearray(200 << 20)"],
+     "over_limit", 122),
+    (["--by-process", "--network", "loopback", "--", "sleep", "0.3"], "exited", 0),
     (["--", "/usr"], "not_started", 126),
     (["--", "not-there"], "not_started", 127),
 ]

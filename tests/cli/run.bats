@@ -261,3 +261,27 @@ EOF
   [[ $output == *namespaces* ]]
   [[ $output == *hint* ]]
 }
+
+@test "a limit that is exceeded is named, with its value, and what to change" {
+  run -122 hermetic run --cpu-time 200ms --give-up cpu-time-limit -- sh -c 'while :; do :; done'
+  [[ $output == *'cpu_time came to '*', its limit is 200.0 ms'* ]]
+  [[ $output == *'--cpu-time'* ]]
+  run -124 hermetic run --idle-time 200ms -- sleep 60
+  [[ $output == *'neither written nor computed for 200ms'* ]]
+}
+
+@test "usage is told on request, and written ten times a second" {
+  run -0 hermetic run --usage -- true
+  [[ $output == *'CPU time'*'peak memory'*'started'* ]]
+  run -0 hermetic run --by-process --usage --sample-every 20ms -- sleep 0.3
+  [[ $output == *sleep* ]]
+  hermetic run --samples samples.jsonl -- sleep 0.5
+  [ "$(wc -l <samples.jsonl)" -ge 2 ]
+  run -3 hermetic run --usage -- sh -c 'exit 3'
+  # Not where the command could lead them astray, and not lost silently.
+  run -2 hermetic run --output out --samples out/x -- true
+  run -125 hermetic run --samples /no/such/directory/x -- true
+  [[ $output == *'cannot write the samples'* ]]
+  run -125 hermetic run --samples /dev/full --sample-every 20ms -- sleep 0.3
+  [[ $output == *'cannot write the samples'* ]]
+}

@@ -104,7 +104,7 @@ class Comparer {
     options.standard_input = input.get();
     Silence events;
     const std::unique_ptr<Run> run =
-        TRY(start_run(plan, std::move(facts), init_.get(), options, events, lowering_));
+        TRY(start_run(plan, std::move(facts), {.init = init_.get()}, options, events, lowering_));
     const Outcome outcome = TRY(run->wait());
     std::vector<std::string> answers = lines_of(outcome.standard_output.text);
     if (outcome.ending != Ending(Exited{42}) || answers.size() != questions.size())

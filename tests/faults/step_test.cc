@@ -117,9 +117,9 @@ TEST(StepThatFails, EndsTheChildAndIsReported) {
         launch(script, init.get(), std::move(channel), NetworkNamespace::Own).value();
     InitReport report;
     ssize_t size = -1;
-    while ((size = ::recv(launched.socket.get(), &report, sizeof report, 0)) < 0 &&
-           errno == ECONNRESET) {
-    }
+    do {
+      size = ::recv(launched.socket.get(), &report, sizeof report, 0);
+    } while (size < 0 ? errno == ECONNRESET : report.kind == InitReport::Kind::Processes);
     ASSERT_EQ(size, static_cast<ssize_t>(sizeof report));
     EXPECT_EQ(report.kind, InitReport::Kind::StepFailed);
     EXPECT_EQ(report.step, step);

@@ -115,10 +115,10 @@ TEST_P(Failure, TheDirectoryOfTheCommandMustBeThere) {
 
 TEST_P(Failure, AMissingClauseIsNamedBeforeAnythingRuns) {
   const Result<Finished> finished = try_run(
-      shell("touch " + dir / "out/ran").output(dir / "out").limits({.memory_bytes = 1 << 20}));
-  if (finished) GTEST_SKIP() << "this backend limits memory by now";
+      shell("touch " + dir / "out/ran").output(dir / "out").limits({.disk_write_bytes = 1 << 20}));
+  ASSERT_FALSE(finished);
   EXPECT_EQ(finished.error().kind, Error::Kind::Unsupported);
-  EXPECT_THAT(finished.error().message, HasSubstr("memory"));
+  EXPECT_THAT(finished.error().message, HasSubstr("disk-write-limit is observed"));
   EXPECT_FALSE(exists(dir / "out"));
 }
 

@@ -30,7 +30,8 @@ Ending ending_with(const std::string& lie, const std::string& output) {
       linux_backend::gather_facts(linux_backend::landlock_abi_of_this_kernel(),
                                   !linux_backend::has_new_mount_calls())
           .value();
-  auto run = linux_backend::start_run(plan, std::move(facts), init.get(), captured(), events);
+  auto run =
+      linux_backend::start_run(plan, std::move(facts), {.init = init.get()}, captured(), events);
   if (!run) return NotStarted{run.error().os_error};
   const Result<Outcome> outcome = (*run)->wait();
   EXPECT_TRUE(outcome) << to_string(outcome.error());

@@ -1,5 +1,6 @@
 #include "hermetic/engine/execute.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hermetic {
@@ -10,6 +11,14 @@ Result<Finished> execute(const Spec& spec, Backend& backend, const RunOptions& o
   const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
   Outcome outcome = TRY(run->wait());
   return Finished{std::move(plan), std::move(outcome)};
+}
+
+Result<Finished> execute_with_timeout(const Spec& spec, std::chrono::milliseconds timeout,
+                                      Backend& backend, const RunOptions& options,
+                                      EventSink& events) {
+  Spec limited = spec;
+  limited.limits.wall_time = std::min(timeout, spec.limits.wall_time.value_or(timeout));
+  return execute(limited, backend, options, events);
 }
 
 }  // namespace hermetic

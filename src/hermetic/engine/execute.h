@@ -1,6 +1,8 @@
 // execute(): the order of one run, and nothing else.
 #pragma once
 
+#include <chrono>
+
 #include "hermetic/base/result.h"
 #include "hermetic/run/backend.h"
 #include "hermetic/spec/spec.h"
@@ -20,5 +22,12 @@ struct Finished {
 // Finished::outcome. Safe to call from several threads at once.
 [[nodiscard]] Result<Finished> execute(const Spec& spec, Backend& backend,
                                        const RunOptions& options, EventSink& events);
+
+// The same, for no longer than `timeout`: Outcome::ending is then TimedOut. A shorter limit of the
+// spec stays.
+[[nodiscard]] Result<Finished> execute_with_timeout(const Spec& spec,
+                                                    std::chrono::milliseconds timeout,
+                                                    Backend& backend, const RunOptions& options,
+                                                    EventSink& events);
 
 }  // namespace hermetic

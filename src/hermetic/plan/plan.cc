@@ -139,12 +139,14 @@ std::vector<Clause> clauses_needed_by(const Spec& spec) {
   need(spec.limits.memory_bytes.has_value(), Clause::MemoryLimit);
   need(spec.limits.cpu_time.has_value(), Clause::CpuTimeLimit);
   need(spec.limits.wall_time.has_value(), Clause::WallTimeLimit);
+  need(spec.limits.idle_time.has_value(), Clause::IdleTimeLimit);
   need(spec.limits.processes.has_value(), Clause::ProcessesLimit);
   need(spec.limits.file_size_bytes.has_value(), Clause::FileSizeLimit);
   need(spec.limits.open_files.has_value(), Clause::OpenFilesLimit);
   need(spec.limits.disk_write_bytes.has_value(), Clause::DiskWriteLimit);
   need(spec.limits.cpu_weight.has_value(), Clause::CpuWeight);
   need(spec.process.max_children.has_value(), Clause::MaxChildren);
+  need(spec.process.cpus.has_value(), Clause::CpuCount);
   need(!spec.process.allow_fork, Clause::NoFork);
   need(!spec.process.allow_exec, Clause::NoExec);
   std::sort(needed.begin(), needed.end());

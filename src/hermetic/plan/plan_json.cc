@@ -63,6 +63,7 @@ json limits_as_json(const ResourceLimits& limits) {
   number("cpu_weight", limits.cpu_weight);
   if (limits.cpu_time) object["cpu_time_ms"] = limits.cpu_time->count();
   if (limits.wall_time) object["wall_time_ms"] = limits.wall_time->count();
+  if (limits.idle_time) object["idle_time_ms"] = limits.idle_time->count();
   return object;
 }
 
@@ -71,6 +72,8 @@ json process_as_json(const ProcessPolicy& process) {
                  {"allow_fork", process.allow_fork},
                  {"allow_exec", process.allow_exec}};
   if (process.max_children) object["max_children"] = *process.max_children;
+  if (process.cpus) object["cpus"] = *process.cpus;
+  if (process.nice) object["nice"] = *process.nice;
   return object;
 }
 

@@ -116,12 +116,15 @@ std::string describe_limits(const Plan& plan) {
   if (limits.memory_bytes) add("memory", format_size(*limits.memory_bytes));
   if (limits.cpu_time) add("cpu_time", format_duration(*limits.cpu_time));
   if (limits.wall_time) add("wall_time", format_duration(*limits.wall_time));
+  if (limits.idle_time) add("idle_time", format_duration(*limits.idle_time));
   if (limits.processes) add("processes", std::to_string(*limits.processes));
   if (limits.file_size_bytes) add("file_size", format_size(*limits.file_size_bytes));
   if (limits.open_files) add("open_files", std::to_string(*limits.open_files));
   if (limits.disk_write_bytes) add("disk_write", format_size(*limits.disk_write_bytes));
   if (limits.cpu_weight) add("cpu_weight", std::to_string(*limits.cpu_weight));
   if (plan.process.max_children) add("max_children", std::to_string(*plan.process.max_children));
+  if (plan.process.cpus) add("cpus", std::to_string(*plan.process.cpus));
+  if (plan.process.nice) add("nice", std::to_string(*plan.process.nice));
   if (!plan.process.allow_fork) add("fork", "denied");
   if (!plan.process.allow_exec) add("exec", "denied");
   return text.empty() ? "none" : text;

@@ -12,6 +12,7 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/record/usage_json.h"
 
 namespace hermetic {
 namespace {
@@ -27,7 +28,9 @@ struct EndingAsJson {
   }
   void operator()(const TimedOut& ending) const {
     document["ending"] = "timed_out";
-    document["limit"] = {{"which", "wall_time"}, {"limit_ms", ending.limit.count()}};
+    const bool idle = ending.which == TimedOut::Which::IdleTime;
+    document["limit"] = {{"which", idle ? "idle_time" : "wall_time"},
+                         {"limit_ms", ending.limit.count()}};
   }
   void operator()(const OverLimit& ending) const {
     document["ending"] = "over_limit";
@@ -81,10 +84,7 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
   document["outputs"] = json::array();
   for (const PublishedOutput& output : outcome.outputs)
     document["outputs"].push_back(output_as_json(output));
-  document["usage"] = {{"wall_time_us", outcome.usage.wall_time.count()},
-                       {"user_time_us", outcome.usage.user_time.count()},
-                       {"system_time_us", outcome.usage.system_time.count()},
-                       {"peak_memory_bytes", outcome.usage.peak_memory_bytes}};
+  document["usage"] = usage_as_json(outcome.usage);
   return document.dump(2) + "\n";
 }
 

@@ -1,6 +1,7 @@
 // The seam between what is wanted (Plan) and how one operating system provides it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -28,6 +29,12 @@ struct RunOptions {
   std::string keep_failed = {};
   // Record every file name that the command asks for, in Outcome::asked. Slows it down.
   bool observe_files = false;
+  // Have EventSink::on_sample() called this often; none: never.
+  std::optional<std::chrono::milliseconds> sample_every = {};
+  // Usage::by_process, of those that live long enough to be seen.
+  bool watch_processes = false;
+  // Between the request to end (SIGTERM) and the end (SIGKILL) when the time is over.
+  std::chrono::milliseconds grace{2000};
   // The command gets a terminal of its own, connected to the caller's.
   bool interactive = false;
 };
@@ -39,6 +46,8 @@ class Run {
   virtual Result<Outcome> wait() = 0;  // once; enforces the plan's limits, publishes the outputs
   // To the command; from any thread and from signal handlers. False if nobody is left to get it.
   virtual bool signal(int number) = 0;
+  // What has been used so far; from any thread.
+  [[nodiscard]] virtual Usage snapshot() = 0;
   virtual void kill() = 0;  // everything; from any thread; wait() then returns soon
 };
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "hermetic/run/usage.h"
+
 namespace hermetic {
 
 // The command tried what the spec does not allow. The attempt failed; this says that it was made.
@@ -37,6 +39,8 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on_event(const Event& event) = 0;
+  // As often as RunOptions::sample_every says.
+  virtual void on_sample(const Usage& /*usage*/) {}
 };
 
 }  // namespace hermetic

@@ -10,6 +10,7 @@
 
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
+#include "hermetic/run/usage.h"
 #include "hermetic/spec/declaration.h"
 #include "hermetic/spec/spec.h"
 
@@ -24,12 +25,14 @@ struct Signaled {
   friend bool operator==(const Signaled&, const Signaled&) = default;
 };
 struct TimedOut {
+  enum class Which { WallTime, IdleTime };
   std::chrono::milliseconds limit = {};
+  Which which = Which::WallTime;
   friend bool operator==(const TimedOut&, const TimedOut&) = default;
 };
 struct OverLimit {
-  std::string which;  // "memory", "processes"…
-  std::uint64_t actual = 0;
+  std::string which;         // the key of the limit: "memory", "processes", "cpu_time"…
+  std::uint64_t actual = 0;  // bytes, milliseconds or a number, as the limit
   std::uint64_t limit = 0;
   friend bool operator==(const OverLimit&, const OverLimit&) = default;
 };
@@ -44,16 +47,6 @@ struct NotStarted {
 };
 
 using Ending = std::variant<Exited, Signaled, TimedOut, OverLimit, EndedByViolation, NotStarted>;
-
-// What the run used, all processes together.
-struct Usage {
-  std::chrono::microseconds wall_time = {};
-  std::chrono::microseconds user_time = {};
-  std::chrono::microseconds system_time = {};
-  std::uint64_t peak_memory_bytes = 0;  // of the largest process
-
-  friend bool operator==(const Usage&, const Usage&) = default;
-};
 
 // A file or directory that was published.
 struct PublishedOutput {

@@ -63,6 +63,7 @@ void write_limits(JsonText& json, const ResourceLimits& limits) {
   write("cpu_weight", limits.cpu_weight, count);
   write("disk_write", limits.disk_write_bytes, format_size);
   write("file_size", limits.file_size_bytes, format_size);
+  write("idle_time", limits.idle_time, format_duration);
   write("memory", limits.memory_bytes, format_size);
   write("open_files", limits.open_files, count);
   write("processes", limits.processes, count);
@@ -74,8 +75,10 @@ void write_process(JsonText& json, const ProcessPolicy& process) {
   json.key("process").begin_object();
   json.key("allow_exec").boolean(process.allow_exec);
   json.key("allow_fork").boolean(process.allow_fork);
+  if (process.cpus) json.key("cpus").text(std::to_string(*process.cpus));
   json.key("kill_on_parent_exit").boolean(process.kill_on_parent_exit);
   if (process.max_children) json.key("max_children").text(std::to_string(*process.max_children));
+  if (process.nice) json.key("nice").text(std::to_string(*process.nice));
   json.end_object();
 }
 

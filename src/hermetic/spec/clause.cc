@@ -54,6 +54,8 @@ constexpr std::array kEntries = {
     Entry{Clause::CpuTimeLimit, "cpu-time-limit",
           "CPU time of all processes together stays below the limit"},
     Entry{Clause::WallTimeLimit, "wall-time-limit", "the run ends within the limit"},
+    Entry{Clause::IdleTimeLimit, "idle-time-limit",
+          "a run that neither writes nor computes ends within the limit"},
     Entry{Clause::ProcessesLimit, "processes-limit",
           "the number of processes stays below the limit"},
     Entry{Clause::FileSizeLimit, "file-size-limit", "no file grows above the limit"},
@@ -63,6 +65,7 @@ constexpr std::array kEntries = {
           "the share of the CPU under contention is the declared one"},
     Entry{Clause::MaxChildren, "max-children",
           "the command has no more child processes than declared"},
+    Entry{Clause::CpuCount, "cpu-count", "the command runs on no more CPUs than declared"},
     Entry{Clause::NoFork, "no-fork", "the command starts no other process"},
     Entry{Clause::NoExec, "no-exec", "the declared command is the only program that runs"},
 };

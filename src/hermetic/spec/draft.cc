@@ -89,12 +89,15 @@ Draft overlay(Draft base, const Draft& top) {
   take(base.limits.memory_bytes, top.limits.memory_bytes);
   take(base.limits.cpu_time, top.limits.cpu_time);
   take(base.limits.wall_time, top.limits.wall_time);
+  take(base.limits.idle_time, top.limits.idle_time);
   take(base.limits.processes, top.limits.processes);
   take(base.limits.file_size_bytes, top.limits.file_size_bytes);
   take(base.limits.open_files, top.limits.open_files);
   take(base.limits.disk_write_bytes, top.limits.disk_write_bytes);
   take(base.limits.cpu_weight, top.limits.cpu_weight);
   take(base.process.max_children, top.process.max_children);
+  take(base.process.cpus, top.process.cpus);
+  take(base.process.nice, top.process.nice);
   take(base.process.kill_on_parent_exit, top.process.kill_on_parent_exit);
   take(base.process.allow_fork, top.process.allow_fork);
   take(base.process.allow_exec, top.process.allow_exec);

@@ -41,6 +41,8 @@ struct EnvironmentDraft {
 
 struct ProcessDraft {
   std::optional<std::uint64_t> max_children;
+  std::optional<std::uint64_t> cpus;
+  std::optional<std::uint64_t> nice;
   std::optional<bool> kill_on_parent_exit;
   std::optional<bool> allow_fork;
   std::optional<bool> allow_exec;

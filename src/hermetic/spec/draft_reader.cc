@@ -64,15 +64,26 @@ constexpr std::array<SizeLimit, 3> kSizeLimits = {
     {{"memory", &ResourceLimits::memory_bytes},
      {"file_size", &ResourceLimits::file_size_bytes},
      {"disk_write", &ResourceLimits::disk_write_bytes}}};
-constexpr std::array<TimeLimit, 2> kTimeLimits = {
-    {{"cpu_time", &ResourceLimits::cpu_time}, {"wall_time", &ResourceLimits::wall_time}}};
+constexpr std::array<TimeLimit, 3> kTimeLimits = {{{"cpu_time", &ResourceLimits::cpu_time},
+                                                   {"wall_time", &ResourceLimits::wall_time},
+                                                   {"idle_time", &ResourceLimits::idle_time}}};
 constexpr std::array<CountLimit, 3> kCountLimits = {
     {{"processes", &ResourceLimits::processes, kMostProcesses},
      {"open_files", &ResourceLimits::open_files, 1'048'576},  // Linux's default for fs.nr_open
      {"cpu_weight", &ResourceLimits::cpu_weight, 10'000}}};
-constexpr std::array<std::string_view, 8> kLimitKeys = {"memory",     "cpu_time",  "wall_time",
-                                                        "processes",  "file_size", "open_files",
-                                                        "disk_write", "cpu_weight"};
+constexpr std::array<std::string_view, 9> kLimitKeys = {"memory",     "cpu_time",   "wall_time",
+                                                        "idle_time",  "processes",  "file_size",
+                                                        "open_files", "disk_write", "cpu_weight"};
+struct CountOfProcess {
+  std::string_view key;
+  std::optional<std::uint64_t> ProcessDraft::*member;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+constexpr std::array<CountOfProcess, 3> kProcessCounts = {
+    {{"max_children", &ProcessDraft::max_children, 0, kMostProcesses},
+     {"cpus", &ProcessDraft::cpus, 1, 1024},
+     {"nice", &ProcessDraft::nice, 1, 19}}};
 
 class DraftReader {
  public:
@@ -295,13 +306,17 @@ Result<void> DraftReader::limits(const YamlNode& node) {
 }
 
 Result<void> DraftReader::process(const YamlNode& node) {
-  static constexpr std::array<std::string_view, 4> kKnown = {"max_children", "kill_on_parent_exit",
-                                                             "allow_fork", "allow_exec"};
+  static constexpr std::array<std::string_view, 6> kKnown = {
+      "max_children", "cpus", "nice", "kill_on_parent_exit", "allow_fork", "allow_exec"};
   TRY(reader_.check_keys(node, "process", kKnown));
   for (const YamlEntry& entry : node.entries) {
     const std::string key = "process." + entry.key;
-    if (entry.key == "max_children") {
-      draft_.process.max_children = TRY(reader_.count(entry.value, key, 0, kMostProcesses));
+    const auto* const count =
+        std::find_if(kProcessCounts.begin(), kProcessCounts.end(),
+                     [&](const CountOfProcess& known) { return known.key == entry.key; });
+    if (count != kProcessCounts.end()) {
+      draft_.process.*(count->member) =
+          TRY(reader_.count(entry.value, key, count->least, count->most));
       note(key, entry.value.place);
     } else {
       TRY(boolean(entry.value, key,

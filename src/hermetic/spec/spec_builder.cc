@@ -217,8 +217,12 @@ SpecBuilder& SpecBuilder::limits(ResourceLimits limits) {
   return *this;
 }
 SpecBuilder& SpecBuilder::process(ProcessPolicy policy) {
-  draft_.process = {policy.max_children, policy.kill_on_parent_exit, policy.allow_fork,
-                    policy.allow_exec};
+  draft_.process = {.max_children = policy.max_children,
+                    .cpus = policy.cpus,
+                    .nice = policy.nice,
+                    .kill_on_parent_exit = policy.kill_on_parent_exit,
+                    .allow_fork = policy.allow_fork,
+                    .allow_exec = policy.allow_exec};
   return *this;
 }
 SpecBuilder& SpecBuilder::identity(Identity identity) {
@@ -277,6 +281,8 @@ Result<Spec> SpecBuilder::build() const {
   const ProcessPolicy usual;
   spec.process = {
       .max_children = draft_.process.max_children,
+      .cpus = draft_.process.cpus,
+      .nice = draft_.process.nice,
       .kill_on_parent_exit = draft_.process.kill_on_parent_exit.value_or(usual.kill_on_parent_exit),
       .allow_fork = draft_.process.allow_fork.value_or(usual.allow_fork),
       .allow_exec = draft_.process.allow_exec.value_or(usual.allow_exec)};

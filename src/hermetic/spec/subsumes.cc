@@ -90,18 +90,27 @@ std::string more(const std::optional<Quantity>& a, const std::optional<Quantity>
   return b ? fmt::format("use {} {}", format(*b), what) : fmt::format("use unlimited {}", what);
 }
 
+// The nicer, the less.
+std::string higher_priority(const Spec& a, const Spec& b) {
+  const std::uint64_t asked = b.process.nice.value_or(0);
+  return asked < a.process.nice.value_or(0) ? fmt::format("be as little nice as {}", asked) : "";
+}
+
 std::string missing_resource(const Spec& a, const Spec& b) {
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   const std::array found = {
       more(a.limits.memory_bytes, b.limits.memory_bytes, "memory", format_size),
       more(a.limits.cpu_time, b.limits.cpu_time, "CPU time", format_duration),
       more(a.limits.wall_time, b.limits.wall_time, "wall time", format_duration),
+      more(a.limits.idle_time, b.limits.idle_time, "idle time", format_duration),
       more(a.limits.processes, b.limits.processes, "processes", number),
       more(a.limits.file_size_bytes, b.limits.file_size_bytes, "file size", format_size),
       more(a.limits.open_files, b.limits.open_files, "open files", number),
       more(a.limits.disk_write_bytes, b.limits.disk_write_bytes, "disk writes", format_size),
       more(a.limits.cpu_weight, b.limits.cpu_weight, "CPU weight", number),
       more(a.process.max_children, b.process.max_children, "child processes", number),
+      more(a.process.cpus, b.process.cpus, "CPUs", number),
+      higher_priority(a, b),
   };
   for (const std::string& text : found)
     if (!text.empty()) return text;

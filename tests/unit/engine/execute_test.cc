@@ -31,6 +31,7 @@ class FakeRun final : public Run {
     return outcome_;
   }
   bool signal(int /*number*/) override { return true; }
+  Usage snapshot() override { return {}; }
   void kill() override {}
 
  private:

@@ -110,14 +110,16 @@ TEST(ClausesNeeded, FollowFromTheSpec) {
               Contains(Clause::AllowedHostsOnly));
   EXPECT_THAT(needs(usual().network({.mode = Mode::Host})),
               AllOf(Not(Contains(Clause::NoNetwork)), Not(Contains(Clause::AllowedHostsOnly))));
-  EXPECT_THAT(needs(usual().limits({1, 1s, 1s, 1, 1, 1, 1, 1})),
+  EXPECT_THAT(needs(usual().limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})),
               AllOf(Contains(Clause::MemoryLimit), Contains(Clause::CpuTimeLimit),
-                    Contains(Clause::WallTimeLimit), Contains(Clause::ProcessesLimit),
-                    Contains(Clause::FileSizeLimit), Contains(Clause::OpenFilesLimit),
-                    Contains(Clause::DiskWriteLimit), Contains(Clause::CpuWeight)));
-  EXPECT_THAT(needs(usual().process({1, false, false, false})),
-              AllOf(Contains(Clause::MaxChildren), Contains(Clause::NoFork),
-                    Contains(Clause::NoExec), Not(Contains(Clause::KillOnParentExit))));
+                    Contains(Clause::WallTimeLimit), Contains(Clause::IdleTimeLimit),
+                    Contains(Clause::ProcessesLimit), Contains(Clause::FileSizeLimit),
+                    Contains(Clause::OpenFilesLimit), Contains(Clause::DiskWriteLimit),
+                    Contains(Clause::CpuWeight)));
+  EXPECT_THAT(
+      needs(usual().process({1, 1, 1, false, false, false})),
+      AllOf(Contains(Clause::MaxChildren), Contains(Clause::CpuCount), Contains(Clause::NoFork),
+            Contains(Clause::NoExec), Not(Contains(Clause::KillOnParentExit))));
 }
 
 // Every clause there is, except that of the three networks only one can be needed at a time.
@@ -125,8 +127,10 @@ TEST(ClausesNeeded, NoClauseIsForgotten) {
   Draft draft;
   draft.strict_outputs = true;
   draft.own_uptime = true;
-  const Spec spec = built(
-      usual().limits({1, 1s, 1s, 1, 1, 1, 1, 1}).process({1, true, false, false}).overlay(draft));
+  const Spec spec = built(usual()
+                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})
+                              .process({1, 1, 1, true, false, false})
+                              .overlay(draft));
   EXPECT_EQ(clauses_needed_by(spec).size() + 2, all_clauses().size());
 }
 
@@ -145,8 +149,10 @@ TEST(MakePlan, RefusesAPolicyForViolationsThatNobodyRecords) {
 TEST(MakePlan, RefusesEachClauseThatIsNeededAndMissing) {
   Draft draft;
   draft.strict_outputs = true;
-  const Spec spec = built(
-      usual().limits({1, 1s, 1s, 1, 1, 1, 1, 1}).process({1, true, false, false}).overlay(draft));
+  const Spec spec = built(usual()
+                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})
+                              .process({1, 1, 1, true, false, false})
+                              .overlay(draft));
   for (const Clause clause : clauses_needed_by(spec)) {
     Capabilities capabilities = model_capabilities();
     capabilities.clauses.erase(clause);

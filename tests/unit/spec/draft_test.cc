@@ -45,8 +45,8 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   top.command = {"x"};
   top.directory = "/d";
   top.network = NetworkPolicy{.mode = NetworkPolicy::Mode::Host};
-  top.limits = {1, 1s, 1s, 1, 1, 1, 1, 1};
-  top.process = {1, false, false, false};
+  top.limits = {1, 1s, 1s, 1s, 1, 1, 1, 1, 1};
+  top.process = {1, 1, 1, false, false, false};
   top.identity = Identity::Root;
   top.hostname = "h";
   top.on_violation = OnViolation::Kill;
@@ -62,6 +62,8 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   EXPECT_EQ(result.network, top.network);
   EXPECT_EQ(result.limits, top.limits);
   EXPECT_EQ(result.process.max_children, 1U);
+  EXPECT_EQ(result.process.cpus, 1U);
+  EXPECT_EQ(result.process.nice, 1U);
   EXPECT_EQ(result.process.kill_on_parent_exit, false);
   EXPECT_EQ(result.process.allow_fork, false);
   EXPECT_EQ(result.process.allow_exec, false);

@@ -58,8 +58,8 @@ temps: [/w/tmp, {path: /w/scratch, type: directory, except: [/w/scratch/keep]}]
 network: ["*.example.org", 10.0.0.0/8:443]
 environment: {set: {CC: gcc, EMPTY: ""}, pass: [TERM]}
 limits: {memory: 4G, cpu_time: 1h, wall_time: 1h30m, processes: 128, file_size: 1G,
-         open_files: 1024, disk_write: 10G, cpu_weight: 100}
-process: {max_children: 16, kill_on_parent_exit: false, allow_fork: true, allow_exec: false}
+         open_files: 1024, disk_write: 10G, cpu_weight: 100, idle_time: 5m}
+process: {max_children: 16, cpus: 2, nice: 7, kill_on_parent_exit: false, allow_fork: true, allow_exec: false}
 identity: root
 hostname: build-1.example
 on_violation: kill
@@ -81,6 +81,7 @@ TEST(ParseProject, ReadsEveryKey) {
   const ResourceLimits limits{.memory_bytes = std::uint64_t{4} << 30U,
                               .cpu_time = 1h,
                               .wall_time = 90min,
+                              .idle_time = 5min,
                               .processes = 128,
                               .file_size_bytes = std::uint64_t{1} << 30U,
                               .open_files = 1024,
@@ -88,6 +89,8 @@ TEST(ParseProject, ReadsEveryKey) {
                               .cpu_weight = 100};
   EXPECT_EQ(all.limits, limits);
   EXPECT_EQ(all.process.max_children, 16U);
+  EXPECT_EQ(all.process.cpus, 2U);
+  EXPECT_EQ(all.process.nice, 7U);
   EXPECT_EQ(all.process.kill_on_parent_exit, false);
   EXPECT_EQ(all.process.allow_fork, true);
   EXPECT_EQ(all.process.allow_exec, false);

@@ -155,19 +155,8 @@ int raise_loopback() {
   return error;
 }
 
-// The terminal is made inside, so that its name is known there; our side travels to the parent.
-int open_terminal(int socket) {
-  const int ours = open_at(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (ours < 0) return errno;
-  int unlocked = 0;
-  if (::syscall(SYS_ioctl, ours, TIOCSPTLCK, &unlocked) != 0) return errno;
-  const auto theirs =
-      static_cast<int>(::syscall(SYS_ioctl, ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (theirs < 0) return errno;
-  for (int place = 0; place < 3; ++place)
-    if (copy_descriptor(theirs, place) < 0) return errno;
-
-  InitReport report{.kind = InitReport::Kind::Terminal};
+int pass_descriptor(int socket, InitReport::Kind kind, int descriptor) {
+  InitReport report{.kind = kind};
   iovec data = {.iov_base = &report, .iov_len = sizeof report};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
   msghdr message = {};
@@ -179,8 +168,28 @@ int open_terminal(int socket) {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
-  *reinterpret_cast<int*>(CMSG_DATA(header)) = ours;
+  *reinterpret_cast<int*>(CMSG_DATA(header)) = descriptor;
   return errno_if(::syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL) < 0);
+}
+
+int join_group(int door) { return errno_if(write_to(door, "0", 1) < 0); }
+
+int set_cpus(const Step& step) {
+  return errno_if(::syscall(SYS_sched_setaffinity, 0, step.text_size, step.text) < 0);
+}
+
+// The terminal is made inside, so that its name is known there; our side travels to the parent.
+int open_terminal(int socket) {
+  const int ours = open_at(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (ours < 0) return errno;
+  int unlocked = 0;
+  if (::syscall(SYS_ioctl, ours, TIOCSPTLCK, &unlocked) != 0) return errno;
+  const auto theirs =
+      static_cast<int>(::syscall(SYS_ioctl, ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (theirs < 0) return errno;
+  for (int place = 0; place < 3; ++place)
+    if (copy_descriptor(theirs, place) < 0) return errno;
+  return pass_descriptor(socket, InitReport::Kind::Terminal, ours);
 }
 
 class Interpreter {
@@ -189,6 +198,10 @@ class Interpreter {
 
   int apply(const Step& step) {
     switch (step.kind) {
+      case Step::Kind::JoinGroup: return join_group(static_cast<int>(step.number));
+      case Step::Kind::EnterGroupNamespace: return errno_if(::unshare(CLONE_NEWCGROUP) != 0);
+      case Step::Kind::PassProc:
+        return pass_descriptor(socket_, InitReport::Kind::Processes, proc_);
       case Step::Kind::WriteFile: return write_file(AT_FDCWD, O_WRONLY, step);
       case Step::Kind::SetHostname: return errno_if(::sethostname(step.text, step.text_size) != 0);
       case Step::Kind::MakePrivate:
@@ -222,6 +235,9 @@ class Interpreter {
         return errno_if(::syscall(kSysLandlockRestrictSelf, ruleset_, 0) != 0);
       case Step::Kind::SetLimit:
         return errno_if(::setrlimit(static_cast<__rlimit_resource>(step.number), &step.limit) != 0);
+      case Step::Kind::SetNice:
+        return errno_if(::syscall(SYS_setpriority, PRIO_PROCESS, 0, step.number) != 0);
+      case Step::Kind::SetCpus: return set_cpus(step);
       case Step::Kind::DropCapabilities: return drop_capabilities();
       case Step::Kind::SetUmask:
         return static_cast<void>(::umask(static_cast<mode_t>(step.number))), 0;

@@ -54,6 +54,23 @@ Result<HostObject> identify_object(const std::string& path, int descriptor) {
   return object_from(path, status);
 }
 
+Result<std::string> some_cpus(std::uint64_t count) {
+  std::string mask(1024, '\0');  // for as many as 8192, which is what the kernel can be built for
+  const long size = ::syscall(SYS_sched_getaffinity, 0, mask.size(), mask.data());
+  if (size < 0) return system_error("cannot find out which CPUs there are", errno);
+  mask.resize(static_cast<std::size_t>(size));
+  for (char& byte : mask)
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      const unsigned place = 1U << bit;
+      if ((static_cast<unsigned char>(byte) & place) == 0) continue;
+      if (count > 0)
+        --count;
+      else
+        byte = static_cast<char>(static_cast<unsigned char>(byte) & ~place);
+    }
+  return mask;
+}
+
 Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   Facts facts;
   facts.user = ::geteuid();

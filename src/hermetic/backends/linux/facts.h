@@ -11,6 +11,9 @@ namespace hermetic::linux_backend {
 [[nodiscard]] bool has_time_namespaces();
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
 
+// The mask of `count` of the CPUs that the caller may use, or of all if it has fewer.
+[[nodiscard]] Result<std::string> some_cpus(std::uint64_t count);
+
 // Everything but descriptors and staging, which the run adds.
 [[nodiscard]] Result<Facts> gather_facts(int landlock_abi, bool classic_mounts);
 

@@ -26,6 +26,8 @@ std::string init_message(const Plan& plan, const Facts& facts) {
       .own_terminal = static_cast<std::uint8_t>(facts.own_terminal ? 1 : 0),
       .stay_when_alone = static_cast<std::uint8_t>(plan.process.kill_on_parent_exit ? 0 : 1),
       .only_this_program = static_cast<std::uint8_t>(plan.process.allow_exec ? 0 : 1),
+      .count_network =
+          static_cast<std::uint8_t>(plan.network.mode == NetworkPolicy::Mode::Loopback ? 1 : 0),
       .program_key = facts.program_key,
       .host_clock_nanoseconds = plan.own_uptime ? nanoseconds(facts.monotonic) : 0};
   std::string message(reinterpret_cast<const char*>(&config), sizeof config);

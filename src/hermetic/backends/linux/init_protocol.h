@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace hermetic::linux_backend {
 
@@ -22,7 +23,7 @@ struct InitConfig {
   std::uint8_t own_terminal = 0;       // standard input is a terminal of the sandbox's own
   std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
   std::uint8_t only_this_program = 0;  // allow_exec: false
-  std::uint8_t padding = 0;
+  std::uint8_t count_network = 0;      // there is a loopback of its own to count
   // With only_this_program: the one execveat() that the filter lets through carries this number in
   // its unused sixth argument. Nobody inside can look into init or into the filter, and the program
   // that starts does not know it.
@@ -73,6 +74,8 @@ inline constexpr std::int32_t kLastSignal = 64;
          signal.to_all <= 1;
 }
 
+inline constexpr std::size_t kTransferCounts = 6;
+
 // Messages from init, or from the child that becomes it.
 struct InitReport {
   enum class Kind : std::uint32_t {
@@ -80,6 +83,7 @@ struct InitReport {
     NotStarted,  // os_error is why execve() failed
     Terminal,    // comes with a descriptor: our side of the sandbox's terminal
     Observer,    // comes with a descriptor: the listener of the observing filter
+    Processes,   // comes with a descriptor: the /proc of the sandbox
     Started,
     Ended,  // wait_status and usage are final: every process inside is gone
   };
@@ -91,6 +95,13 @@ struct InitReport {
   std::uint64_t user_microseconds = 0;  // of all processes that were ever inside
   std::uint64_t system_microseconds = 0;
   std::uint64_t peak_kilobytes = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  std::uint64_t voluntary_switches = 0;
+  std::uint64_t involuntary_switches = 0;
+  std::uint64_t started_processes = 0;            // threads included
+  std::uint64_t network_bytes = 0;                // received over the sandbox's own loopback
+  std::uint64_t transfers[kTransferCounts] = {};  // in the order of /proc/1/io
 };
 
 // Larger numbers are no measurement, and would not fit what they are turned into.
@@ -102,7 +113,8 @@ inline constexpr std::uint64_t kLargestUsage = std::uint64_t{1} << 53U;
                                              bool has_descriptor) {
   using Kind = InitReport::Kind;
   if (size != sizeof report || report.kind > Kind::Ended) return false;
-  const bool brings_one = report.kind == Kind::Terminal || report.kind == Kind::Observer;
+  const bool brings_one = report.kind == Kind::Terminal || report.kind == Kind::Observer ||
+                          report.kind == Kind::Processes;
   if (has_descriptor != brings_one) return false;
   const bool failed = report.kind == Kind::StepFailed || report.kind == Kind::NotStarted;
   if (failed && (report.os_error <= 0 || report.os_error > 4095)) return false;  // no errno
@@ -113,8 +125,14 @@ inline constexpr std::uint64_t kLargestUsage = std::uint64_t{1} << 53U;
       signal == 0 ? (status & ~0xFF00U) == 0
                   : signal <= static_cast<std::uint32_t>(kLastSignal) && (status & ~0xFFU) == 0;
   if (report.kind == Kind::Ended && !gone) return false;
-  return report.user_microseconds <= kLargestUsage && report.system_microseconds <= kLargestUsage &&
-         report.peak_kilobytes <= kLargestUsage;
+  for (const std::uint64_t number :
+       {report.user_microseconds, report.system_microseconds, report.peak_kilobytes,
+        report.minor_faults, report.major_faults, report.voluntary_switches,
+        report.involuntary_switches, report.started_processes, report.network_bytes})
+    if (number > kLargestUsage) return false;
+  for (const std::uint64_t number : report.transfers)
+    if (number > kLargestUsage) return false;
+  return true;
 }
 
 // Steps of init itself, numbered after those of any script, so that an error can name them.

@@ -31,7 +31,31 @@ Ending ending_of(const InitReport& report) {
 Usage usage_of(const InitReport& report) {
   return {.user_time = std::chrono::microseconds(report.user_microseconds),
           .system_time = std::chrono::microseconds(report.system_microseconds),
-          .peak_memory_bytes = report.peak_kilobytes * 1024};
+          .peak_memory_bytes = report.peak_kilobytes * 1024,
+          .started_processes = report.started_processes,
+          .transfers = {.read_bytes = report.transfers[0],
+                        .written_bytes = report.transfers[1],
+                        .read_calls = report.transfers[2],
+                        .write_calls = report.transfers[3],
+                        .disk_read_bytes = report.transfers[4],
+                        .disk_written_bytes = report.transfers[5]},
+          .minor_faults = report.minor_faults,
+          .major_faults = report.major_faults,
+          .voluntary_switches = report.voluntary_switches,
+          .involuntary_switches = report.involuntary_switches};
+}
+
+Usage usage_of(const rusage& used) {
+  const auto time = [](const timeval& value) {
+    return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
+  };
+  return {.user_time = time(used.ru_utime),
+          .system_time = time(used.ru_stime),
+          .peak_memory_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024,
+          .minor_faults = static_cast<std::uint64_t>(used.ru_minflt),
+          .major_faults = static_cast<std::uint64_t>(used.ru_majflt),
+          .voluntary_switches = static_cast<std::uint64_t>(used.ru_nvcsw),
+          .involuntary_switches = static_cast<std::uint64_t>(used.ru_nivcsw)};
 }
 
 Error step_failed(const LoweredScript& script, const InitReport& report) {

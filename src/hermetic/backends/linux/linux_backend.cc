@@ -6,17 +6,21 @@
 
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_image.h"
+#include "hermetic/backends/linux/limit_capabilities.h"
 #include "hermetic/backends/linux/linux_run.h"
 
 namespace hermetic {
 
 using namespace linux_backend;
 
-Result<LinuxBackend> LinuxBackend::make(Mounts mounts) {
+Result<LinuxBackend> LinuxBackend::make(Mounts mounts, Groups groups) {
   UniqueFd init = TRY(make_init_image());
   const bool classic =
       mounts == Mounts::Classic || (mounts == Mounts::Detect && !has_new_mount_calls());
-  return LinuxBackend(std::move(init), classic, landlock_abi_of_this_kernel());
+  return LinuxBackend(std::move(init), classic, landlock_abi_of_this_kernel(),
+                      groups == Groups::Detect
+                          ? ControlGroups::of_this_process()
+                          : ControlGroups::none("control groups are not to be used"));
 }
 
 Capabilities LinuxBackend::probe() const {
@@ -50,7 +54,6 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::NoNewPrivileges, "no capabilities, no_new_privs, nosuid");
   enforced(Clause::SystemCallsFiltered, "seccomp");
   enforced(Clause::NoNestedNamespaces, "seccomp and user.max_user_namespaces=0");
-  enforced(Clause::WallTimeLimit, "the supervisor's timer");
   enforced(Clause::NoFork, "seccomp");
   enforced(Clause::NoExec, "seccomp, but for one call with a secret key");
   if (landlock_abi_ > 0) {
@@ -61,24 +64,19 @@ Capabilities LinuxBackend::probe() const {
     for (const Clause clause : {Clause::SecondLine, Clause::OutputsWriteOnly})
       absent(clause, "this kernel has no Landlock", "use Linux 5.13 or newer with lsm=landlock");
   }
-  if (::geteuid() == 0)
-    absent(Clause::MaxChildren, "the kernel does not count the processes of root",
-           "run as a plain user");
-  else
-    enforced(Clause::MaxChildren, "RLIMIT_NPROC in the user namespace");
   absent(Clause::AllowedHostsOnly, "allowed hosts are not built yet",
          "use --network none or loopback");
-  for (const Clause clause :
-       {Clause::MemoryLimit, Clause::CpuTimeLimit, Clause::ProcessesLimit, Clause::FileSizeLimit,
-        Clause::OpenFilesLimit, Clause::DiskWriteLimit, Clause::CpuWeight})
-    absent(clause, "resource limits are not built yet", "leave the limit out");
+  for (auto& [clause, capability] : limit_capabilities(groups_, ::geteuid() == 0))
+    capabilities.clauses[clause] = std::move(capability);
   return capabilities;
 }
 
 Result<std::unique_ptr<Run>> LinuxBackend::start(const Plan& plan, const RunOptions& options,
                                                  EventSink& events) {
   Facts facts = TRY(gather_facts(landlock_abi_, classic_mounts_));
-  return start_run(plan, std::move(facts), init_.get(), options, events);
+  if (plan.process.cpus) facts.cpus = TRY(some_cpus(*plan.process.cpus));
+  return start_run(plan, std::move(facts), {.init = init_.get(), .groups = &groups_}, options,
+                   events);
 }
 
 }  // namespace hermetic

@@ -6,6 +6,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/monitor/control_group.h"
 #include "hermetic/run/backend.h"
 
 namespace hermetic {
@@ -15,7 +16,10 @@ class LinuxBackend final : public Backend {
   // Which system calls build the view; New is what every kernel since 5.12 has.
   enum class Mounts { New, Classic, Detect };
 
-  static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect);
+  // Whether control groups are used where there are any.
+  enum class Groups { Detect, None };
+
+  static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect, Groups groups = Groups::Detect);
 
   [[nodiscard]] std::string_view name() const override { return "linux"; }
   // Cheap: a clause that this says is enforced is put in force step by step when a run starts, and
@@ -25,12 +29,16 @@ class LinuxBackend final : public Backend {
                                      EventSink& events) override;
 
  private:
-  LinuxBackend(UniqueFd init, bool classic_mounts, int landlock_abi)
-      : init_(std::move(init)), classic_mounts_(classic_mounts), landlock_abi_(landlock_abi) {}
+  LinuxBackend(UniqueFd init, bool classic_mounts, int landlock_abi, ControlGroups groups)
+      : init_(std::move(init)),
+        classic_mounts_(classic_mounts),
+        landlock_abi_(landlock_abi),
+        groups_(std::move(groups)) {}
 
   UniqueFd init_;
   bool classic_mounts_;
   int landlock_abi_;
+  ControlGroups groups_;
 };
 
 }  // namespace hermetic

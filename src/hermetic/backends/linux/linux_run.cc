@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,7 +23,9 @@
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/init_report.h"
 #include "hermetic/backends/linux/launch.h"
+#include "hermetic/backends/linux/limit_steps.h"
 #include "hermetic/backends/linux/terminal_relay.h"
+#include "hermetic/monitor/monitor.h"
 #include "hermetic/outputs/inspect.h"
 #include "hermetic/outputs/publish.h"
 #include "hermetic/outputs/staging.h"
@@ -32,7 +35,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kGrace{2000};  // between SIGTERM and SIGKILL
+constexpr std::uint64_t kInit = 1;
+// How long init gets to end everybody and count them, before it is ended itself.
+constexpr std::chrono::milliseconds kLastGrace{1000};
 
 // What is read from a captured stream.
 struct Capture {
@@ -69,13 +74,15 @@ struct Capture {
 class LinuxRun final : public Run {
  public:
   LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
-           std::array<Capture, 2> captures, Clock::time_point started)
+           std::array<Capture, 2> captures, std::unique_ptr<Monitor> monitor,
+           Clock::time_point started)
       : plan_(std::move(plan)),
         options_(std::move(options)),
         events_(events),
         staging_(std::move(staging)),
         launched_(std::move(launched)),
         captures_(std::move(captures)),
+        monitor_(std::move(monitor)),
         started_(started) {}
 
   LinuxRun(const LinuxRun&) = delete;
@@ -103,12 +110,12 @@ class LinuxRun final : public Run {
 
   Result<Outcome> wait() override {
     while (!finished_ && !gone_) TRY(poll_once());
-    reap();
+    const Usage usage = reap_and_count();
     if (relay_) relay_->drain();
     for (Capture& capture : captures_) capture.drain_rest(options_.capture_bytes.value_or(0));
     Outcome outcome;
     outcome.ending = ending();
-    outcome.usage = usage();
+    outcome.usage = usage;
     if (observer_) outcome.asked = observer_->asked();
     outcome.standard_output = std::move(captures_[0].kept);
     outcome.standard_error = std::move(captures_[1].kept);
@@ -125,6 +132,8 @@ class LinuxRun final : public Run {
   }
 
   bool signal(int number) override { return send_signal(number, 0); }
+
+  Usage snapshot() override { return monitor_->snapshot(); }
 
   void kill() override {
     (void)::syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
@@ -181,6 +190,10 @@ class LinuxRun final : public Run {
         relay_.emplace(std::move(passed), options_.standard_input, options_.standard_output);
         break;
       case InitReport::Kind::Observer: observer_.emplace(std::move(passed)); break;
+      case InitReport::Kind::Processes:
+        has_processes_ = true;
+        monitor_->watch(ProcessTable(std::move(passed)));
+        break;
       case InitReport::Kind::Started: running_ = true; break;
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted:
@@ -195,6 +208,7 @@ class LinuxRun final : public Run {
     switch (kind) {
       case InitReport::Kind::Terminal: return options_.interactive && !relay_;
       case InitReport::Kind::Observer: return options_.observe_files && !observer_;
+      case InitReport::Kind::Processes: return !running_ && !has_processes_;
       case InitReport::Kind::Started: return !running_;
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted: return !running_;
@@ -204,13 +218,17 @@ class LinuxRun final : public Run {
   }
 
   [[nodiscard]] int timeout() const {
-    if (!deadline()) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline() - Clock::now());
+    std::optional<Clock::time_point> next = deadline();
+    if (const auto due = monitor_->due(); due && !stopping_)
+      next = std::min(next.value_or(*due), *due);
+    if (!next) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
   }
 
   [[nodiscard]] std::optional<Clock::time_point> deadline() const {
-    if (stopping_) return *stopping_ + kGrace;
+    if (killing_) return *killing_ + kLastGrace;
+    if (stopping_) return *stopping_ + options_.grace;
     if (plan_.limits.wall_time) return started_ + *plan_.limits.wall_time;
     return std::nullopt;
   }
@@ -225,7 +243,7 @@ class LinuxRun final : public Run {
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
     if (ready < 0 && relay_) relay_->copy_size();  // perhaps SIGWINCH
-    on_deadline();  // whatever is ready: a command that never stops writing has a limit, too
+    on_time();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
       if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));
@@ -237,36 +255,80 @@ class LinuxRun final : public Run {
     return {};
   }
 
-  void on_deadline() {
-    if (stopping_ && Clock::now() >= *stopping_ + kGrace) {
+  void on_time() {
+    const Clock::time_point now = Clock::now();
+    if (killing_ && now >= *deadline()) {
       kill();
-    } else if (!stopping_ && deadline() && Clock::now() >= *deadline()) {
-      stopping_ = Clock::now();
-      tell(Event::Kind::Stopping, "wall_time");
-      (void)send_signal(SIGTERM, 1);
+    } else if (stopping_ && !killing_ && now >= *deadline()) {
+      end_everybody();
+    } else if (!stopping_ && deadline() && now >= *deadline()) {
+      stop(TimedOut{*plan_.limits.wall_time});
+    } else if (const auto due = monitor_->due(); !stopping_ && due && now >= *due) {
+      const std::optional<Ending> over = monitor_->look(now);
+      if (options_.sample_every && now >= sampled_ + *options_.sample_every) {
+        events_.on_sample(monitor_->last());
+        sampled_ = now;
+      }
+      if (over) stop(*over);
     }
   }
 
-  void reap() {
+  // Who is out of time is asked to end, who is over another limit is not.
+  void stop(const Ending& because) {
+    stopping_ = Clock::now();
+    because_ = because;
+    if (const auto* over = std::get_if<OverLimit>(&because)) {
+      tell(Event::Kind::Stopping, over->which);
+      end_everybody();
+      return;
+    }
+    const bool idle = std::get<TimedOut>(because).which == TimedOut::Which::IdleTime;
+    tell(Event::Kind::Stopping, idle ? "idle_time" : "wall_time");
+    (void)send_signal(SIGTERM, 1);
+    (void)send_signal(SIGCONT, 1);  // one that has stopped itself hears nothing
+  }
+
+  // Through init, which then counts what they have used.
+  void end_everybody() {
+    killing_ = Clock::now();
+    if (!send_signal(SIGKILL, 1)) kill();
+  }
+
+  // The kernel's own numbers of init and of all that it has waited for, or that ended with it.
+  rusage reap() {
     siginfo_t information = {};
-    while (::waitid(P_PIDFD, static_cast<id_t>(launched_.pidfd.get()), &information,
-                    WEXITED | __WALL) != 0 &&
+    rusage used = {};
+    while (::syscall(SYS_waitid, P_PIDFD, launched_.pidfd.get(), &information, WEXITED | __WALL,
+                     &used) != 0 &&
            errno == EINTR) {
     }
     reaped_ = true;
+    return used;
+  }
+
+  // What init has counted, or, if it could not, what the kernel says of init and everybody who was
+  // waited for.
+  Usage reap_and_count() {
+    const rusage used = reap();
+    Usage exact = finished_ ? usage_of(*finished_) : usage_of(used);
+    exact.wall_time =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
+    if (plan_.network.mode == NetworkPolicy::Mode::Loopback && finished_)
+      exact.network_bytes = finished_->network_bytes;
+    return monitor_->stop(exact);
   }
 
   [[nodiscard]] Ending ending() const {
-    if (stopping_) return TimedOut{*plan_.limits.wall_time};
+    if (because_) return *because_;
+    // By the kernel, or at the last moment.
+    if (const std::vector<OverLimit> over = monitor_->violations(); !over.empty())
+      return over.front();
     if (!finished_) return Signaled{SIGKILL};  // init was killed, and with it everything
-    return ending_of(*finished_);
-  }
-
-  [[nodiscard]] Usage usage() const {
-    Usage used;
-    if (finished_) used = usage_of(*finished_);
-    used.wall_time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
-    return used;
+    const Ending ended = ending_of(*finished_);
+    const std::optional<std::uint64_t> file_size = plan_.limits.file_size_bytes;
+    if (file_size && ended == Ending(Signaled{SIGXFSZ}))
+      return OverLimit{"file_size", *file_size + 1, *file_size};
+    return ended;
   }
 
   Plan plan_;
@@ -277,9 +339,14 @@ class LinuxRun final : public Run {
   std::array<Capture, 2> captures_;
   std::optional<TerminalRelay> relay_;
   std::optional<FileObserver> observer_;
+  std::unique_ptr<Monitor> monitor_;
   Clock::time_point started_;
+  Clock::time_point sampled_ = started_;
   std::optional<Clock::time_point> stopping_;
+  std::optional<Clock::time_point> killing_;
+  std::optional<Ending> because_;
   std::optional<InitReport> finished_;
+  bool has_processes_ = false;
   bool running_ = false;
   bool gone_ = false;
   bool reaped_ = false;
@@ -293,11 +360,39 @@ Result<UniqueFd> make_pipe(Capture& capture) {
   return raise(low.get());
 }
 
+// What the kernel is asked to limit and count, as far as it can be asked here. What it cannot do,
+// the monitor does: the plan says so.
+GroupLimits group_limits(const Plan& plan, const ControlGroups& groups) {
+  GroupLimits limits;
+  if (groups.has(Controller::Memory)) limits.memory_bytes = plan.limits.memory_bytes;
+  if (groups.has(Controller::Processes)) limits.processes = most_processes(plan);
+  if (groups.has(Controller::CpuShare)) limits.cpu_weight = plan.limits.cpu_weight;
+  limits.members_may_mount = plan.allow_nested_namespaces;
+  limits.count_cpu_time = groups.has(Controller::CpuAccounting) && plan.limits.cpu_time.has_value();
+  return limits;
+}
+
+Result<std::unique_ptr<Monitor>> make_monitor(const Plan& plan, const RunOptions& options,
+                                              const ControlGroups& groups) {
+  Monitor::Options watched{.limits = plan.limits,
+                           .every = options.sample_every,
+                           .by_process = options.watch_processes,
+                           .uncounted = kInit};
+  // A start that `max_children` refuses is refused, and that is all.
+  const auto& children = plan.process.max_children;
+  if (children && plan.limits.processes && *children + 1 <= *plan.limits.processes)
+    watched.limits.processes.reset();
+  auto monitor = std::make_unique<Monitor>(std::move(watched));
+  if (const GroupLimits limits = group_limits(plan, groups); limits.any())
+    monitor->watch(TRY(groups.make(limits)));
+  return monitor;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
-                                       const RunOptions& options, EventSink& events,
-                                       Lowering lowering) {
+Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
+                                       const Surroundings& surroundings, const RunOptions& options,
+                                       EventSink& events, Lowering lowering) {
   const Clock::time_point started = Clock::now();
   Staging staging = TRY(Staging::make(plan));
   for (const StagedOutput& staged : staging.outputs()) {
@@ -322,16 +417,28 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts, int init,
   facts.socket = channel.theirs.get();
   facts.own_terminal = options.interactive;
   facts.observe_files = options.observe_files;
+  static const ControlGroups kNowhere;
+  std::unique_ptr<Monitor> monitor = TRY(make_monitor(
+      plan, options, surroundings.groups != nullptr ? *surroundings.groups : kNowhere));
+  std::vector<UniqueFd> doors;  // numbered above the descriptors that the child arranges
+  for (const UniqueFd& door : monitor->group().doors()) {
+    doors.push_back(TRY(raise(door.get())));
+    facts.group_doors.push_back(doors.back().get());
+  }
 
   const LoweredScript script = lowering(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host
                                        ? NetworkNamespace::Callers
                                        : NetworkNamespace::Own;
-  Launched launched = TRY(launch(script, init, std::move(channel), network));
+  Launched launched = TRY(launch(script, surroundings.init, std::move(channel), network));
+  doors.clear();
+  monitor->close_doors();
+  monitor->start(started);
   write_ends = {};
   standard = {};
-  auto run = std::make_unique<LinuxRun>(plan, options, events, std::move(staging),
-                                        std::move(launched), std::move(captures), started);
+  auto run =
+      std::make_unique<LinuxRun>(plan, options, events, std::move(staging), std::move(launched),
+                                 std::move(captures), std::move(monitor), started);
   TRY(run->hear_first(script));
   return std::unique_ptr<Run>(std::move(run));
 }

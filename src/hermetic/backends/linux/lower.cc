@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/init_message.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
+#include "hermetic/backends/linux/limit_steps.h"
 #include "hermetic/backends/linux/pinned_directories.h"
 #include "hermetic/spec/builtin_view.h"
 
@@ -37,6 +38,7 @@ class Lowering {
   }
 
   LoweredScript make() {
+    control_group();
     first_user_namespace();
     add({.kind = StepKind::SetHostname,
          .text = keep(plan_.hostname),
@@ -53,6 +55,7 @@ class Lowering {
     add({.kind = StepKind::PivotRoot});
     if (facts_.own_terminal) add({.kind = StepKind::OpenTerminal});
     second_user_namespace();
+    add({.kind = StepKind::PassProc});
     for (const LandlockRule& rule : landlock_rules(plan_, facts_.landlock_abi)) landlock(rule);
     process();
     descriptors();
@@ -85,6 +88,13 @@ class Lowering {
 
   [[nodiscard]] unsigned inner_number() const {
     return plan_.identity == Identity::Root ? 0 : kInsideBuilder;
+  }
+
+  // First of all, so that what follows is counted, too. Its name is nobody's business inside.
+  void control_group() {
+    for (const int door : facts_.group_doors)
+      add({.kind = StepKind::JoinGroup, .number = static_cast<std::uint64_t>(door)});
+    if (!facts_.group_doors.empty()) add({.kind = StepKind::EnterGroupNamespace});
   }
 
   void first_user_namespace() {
@@ -366,7 +376,7 @@ class Lowering {
     for (const std::string& path : facts_.masked)
       if (!nests()) add({.kind = StepKind::Mask, .source = "dev/null", .target = inside(path)});
     mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
-    mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
+    mount("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, sized("mode=1777"));
   }
 
   void late_part() {
@@ -391,13 +401,19 @@ class Lowering {
     attributes(device.path, path, kMountReadOnly | kMountNoSetuid | kMountNoExecute);
   }
 
+  // A control group counts what is in a temp. Where there is none, no process does.
+  [[nodiscard]] std::string sized(std::string options) const {
+    const auto& limit = plan_.limits.memory_bytes;
+    return limit ? fmt::format("{},size={}", options, *limit) : options;
+  }
+
   void put_temp(const Entry& entry) {
     make_point(entry);
     if (entry.type == FileType::File)
       cover_with_file(entry.path, "", 0644);
     else
       mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV,
-            entry.path == kTemporary ? "mode=1777" : "mode=0755");
+            sized(entry.path == kTemporary ? "mode=1777" : "mode=0755"));
   }
 
   void put_output(const Entry& entry) {
@@ -437,19 +453,9 @@ class Lowering {
     }
   }
 
-  void limit(int resource, std::uint64_t value) {
-    add({.kind = StepKind::SetLimit,
-         .number = static_cast<std::uint64_t>(resource),
-         .limit = {value, value}});
-  }
-
   void process() {
     add({.kind = StepKind::SetUmask, .number = 022});
-    // 1 and not 0: 0 still starts the host's crash handler if core_pattern is a pipe, core(5).
-    limit(RLIMIT_CORE, 1);
-    // Counted per user namespace, so that other processes of the same user do not matter; the
-    // command and init come on top of the children. The kernel exempts root: probe() says so.
-    if (plan_.process.max_children) limit(RLIMIT_NPROC, *plan_.process.max_children + 2);
+    add_limit_steps(script_, plan_, facts_);
     add({.kind = StepKind::DropCapabilities});
   }
 

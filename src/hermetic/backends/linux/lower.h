@@ -42,6 +42,8 @@ struct Facts {
   bool own_terminal = false;
   bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
+  std::vector<int> group_doors;             // descriptors, of the control group to join
+  std::string cpus;                         // the mask for `process.cpus`
   int socket = -1;                          // the descriptor that becomes init's socket
 };
 

@@ -15,14 +15,16 @@ namespace hermetic::linux_backend {
 
 struct Step {
   enum class Kind : std::uint8_t {
-    WriteFile,        // text -> the existing file at target
-    SetHostname,      // text
-    MakePrivate,      // no mount event comes in from outside or goes out
-    Mount,            // type `source` at target, with flags and options in text
-    MakeDirectory,    // target, with mode `number`
-    MakeFile,         // target, with text as its content and mode `number`
-    RemoveFile,       // target; what is bound elsewhere stays
-    MakeLink,         // target, leading to text
+    JoinGroup,            // the control group whose door is the descriptor `number`
+    EnterGroupNamespace,  // one whose root is the group that was joined
+    WriteFile,            // text -> the existing file at target
+    SetHostname,          // text
+    MakePrivate,          // no mount event comes in from outside or goes out
+    Mount,                // type `source` at target, with flags and options in text
+    MakeDirectory,        // target, with mode `number`
+    MakeFile,             // target, with text as its content and mode `number`
+    RemoveFile,           // target; what is bound elsewhere stays
+    MakeLink,             // target, leading to text
     Bind,             // the object at source to target, with everything below; it must be (device,
                       // inode), unless both are 0, which stands for an object that the script made
     BindClassic,      // the same by mount(2), for kernels without open_tree()
@@ -36,12 +38,15 @@ struct Step {
     KeepProcClassic,     // the same by mount(2)
     EnterTimeNamespace,  // one whose clocks can still be set; execve() moves there
     EnterUserNamespace,  // a second one, which has no power over the mounts
+    PassProc,            // the kept /proc goes to the parent, which reads there what is used
     WriteProc,           // text -> the file target, relative to the kept /proc
     Landlock,  // number is the handled rights, second the scope; the following LandlockRules belong
                // to it
     LandlockRule,  // target and everything below it: number is the allowed rights
     LandlockEnforce,
     SetLimit,          // resource `number`: limit
+    SetNice,           // number
+    SetCpus,           // text is the mask of sched_setaffinity(2)
     DropCapabilities,  // all, for good
     SetUmask,          // number
     OpenTerminal,    // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent

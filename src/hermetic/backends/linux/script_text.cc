@@ -15,6 +15,9 @@ std::string describe(const Step& step) {
   const std::string text = printable(text_or_nothing(step.text));
   using Kind = Step::Kind;
   switch (step.kind) {
+    case Kind::JoinGroup: return "joining the control group";
+    case Kind::EnterGroupNamespace: return "making the control group the root of its namespace";
+    case Kind::PassProc: return "passing the kept /proc on";
     case Kind::WriteFile: return fmt::format("writing '{}' to {}", text, target);
     case Kind::SetHostname: return fmt::format("setting the host name {}", text);
     case Kind::MakePrivate: return "making mounts private";
@@ -48,6 +51,8 @@ std::string describe(const Step& step) {
     case Kind::LandlockEnforce: return "enforcing Landlock";
     case Kind::SetLimit:
       return fmt::format("limiting resource {} to {}", step.number, step.limit.rlim_cur);
+    case Kind::SetNice: return fmt::format("setting the nice level {}", step.number);
+    case Kind::SetCpus: return "choosing the CPUs";
     case Kind::DropCapabilities: return "dropping all capabilities";
     case Kind::SetUmask: return fmt::format("setting the umask {:o}", step.number);
     case Kind::OpenTerminal: return "making a terminal";

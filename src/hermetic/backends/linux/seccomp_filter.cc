@@ -20,7 +20,9 @@ std::vector<sock_filter> seccomp_filter(const Plan& plan, std::uint64_t program_
     return entry.kind == ViewEntry::Kind::OutputInPlace;
   });
   const unsigned no_set_id = in_place ? 8 : 0;
-  const std::span<const sock_filter> compiled = kFilters[nested | no_fork | no_exec | no_set_id];
+  const unsigned fixed_cpus = plan.process.cpus ? 16 : 0;
+  const std::span<const sock_filter> compiled =
+      kFilters[nested | no_fork | no_exec | no_set_id | fixed_cpus];
   std::vector<sock_filter> filter(compiled.begin(), compiled.end());
   for (sock_filter& instruction : filter) {
     // A comparison of 64 bits is made in two halves.

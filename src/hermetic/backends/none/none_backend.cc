@@ -46,6 +46,10 @@ class NoneRun final : public Run {
     return outcome;
   }
   bool signal(int number) override { return !waited_ && ::kill(process_, number) == 0; }
+  Usage snapshot() override {
+    return {.wall_time =
+                std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_)};
+  }
   void kill() override { (void)::kill(process_, SIGKILL); }
 
  private:
@@ -65,6 +69,7 @@ class NotStartedRun final : public Run {
     return outcome;
   }
   bool signal(int /*number*/) override { return false; }
+  Usage snapshot() override { return {}; }
   void kill() override {}
 
  private:

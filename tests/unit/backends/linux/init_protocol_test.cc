@@ -98,13 +98,13 @@ bool is_whole(const InitReport& report, bool has_descriptor = false) {
 
 TEST(InitReport, ComesWithADescriptorExactlyIfItsKindDoes) {
   using Kind = InitReport::Kind;
-  for (const Kind kind : {Kind::Terminal, Kind::Observer}) {
+  for (const Kind kind : {Kind::Terminal, Kind::Observer, Kind::Processes}) {
     EXPECT_TRUE(is_whole({.kind = kind}, true));
     EXPECT_FALSE(is_whole({.kind = kind}, false));
   }
   EXPECT_TRUE(is_whole({.kind = Kind::Started}, false));
   EXPECT_FALSE(is_whole({.kind = Kind::Started}, true));
-  EXPECT_FALSE(is_whole({.kind = static_cast<Kind>(6)}));
+  EXPECT_FALSE(is_whole({.kind = static_cast<Kind>(7)}));
   EXPECT_FALSE(is_whole_report({.kind = Kind::Started}, sizeof(InitReport) - 1, false));
 }
 
@@ -120,6 +120,8 @@ TEST(InitReport, TellsOnlyEndingsThatThereAre) {
   EXPECT_TRUE(is_whole({.kind = Kind::NotStarted, .os_error = 2}));
   EXPECT_FALSE(is_whole({.kind = Kind::StepFailed, .os_error = -2}));
   EXPECT_FALSE(is_whole({.kind = Kind::Ended, .peak_kilobytes = ~std::uint64_t{0}}));
+  EXPECT_FALSE(is_whole({.kind = Kind::Ended, .started_processes = ~std::uint64_t{0}}));
+  EXPECT_FALSE(is_whole({.kind = Kind::Ended, .transfers = {0, 0, 0, 0, 0, ~std::uint64_t{0}}}));
 }
 
 }  // namespace

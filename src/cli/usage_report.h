@@ -1,0 +1,36 @@
+// What "hermetic run" says and writes about what a run has used.
+#pragma once
+
+#include <string>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/run/event.h"
+#include "hermetic/run/usage.h"
+
+namespace hermetic::cli {
+
+// "1.2M": short, for people.
+[[nodiscard]] std::string rounded_size(std::uint64_t bytes);
+[[nodiscard]] std::string rounded_time(std::chrono::microseconds time);
+
+// A table, a line for each thing that is counted.
+[[nodiscard]] std::string usage_table(const Usage& usage);
+
+// The file of --samples: a line as often as there is a sample.
+class SamplesFile {
+ public:
+  static Result<SamplesFile> make(const std::string& path);
+  void write(const Usage& usage);
+  // Fails if a line could not be written.
+  [[nodiscard]] Result<void> close();
+
+ private:
+  SamplesFile(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  UniqueFd file_;
+  int os_error_ = 0;
+};
+
+}  // namespace hermetic::cli

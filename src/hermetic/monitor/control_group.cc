@@ -1,0 +1,437 @@
+#include "hermetic/monitor/control_group.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <thread>
+#include <utility>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+// A group of version 2 with a controller of version 1's name.
+struct ControllerName {
+  Controller controller;
+  std::string_view unified;
+  std::string_view separate;
+};
+constexpr std::array<ControllerName, 4> kNames = {{{Controller::Memory, "memory", "memory"},
+                                                   {Controller::Processes, "pids", "pids"},
+                                                   {Controller::CpuShare, "cpu", "cpu"},
+                                                   // Version 2 counts CPU time in every group.
+                                                   {Controller::CpuAccounting, "", "cpuacct"}}};
+
+std::string read_at(int directory, const char* name) {
+  const UniqueFd file(::openat(directory, name, O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text;
+}
+std::string read_file(const std::string& path) { return read_at(AT_FDCWD, path.c_str()); }
+
+int write_at(int directory, const char* name, std::string_view text) {
+  const UniqueFd file(::openat(directory, name, O_WRONLY | O_CLOEXEC));
+  if (!file.is_open()) return errno;
+  return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+
+bool has_word(std::string_view text, std::string_view word, std::string_view separators) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(separators), text.size());
+    if (text.substr(0, end) == word) return true;
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return false;
+}
+
+// The line of /proc/self/cgroup that names the controller, "" for version 2: "4:memory:/a/b".
+std::optional<std::string> membership(std::string_view text, std::string_view controller) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string_view names = line.substr(first + 1, second - first - 1);
+    const bool found = controller.empty() ? names.empty() : has_word(names, controller, ",");
+    if (found) return std::string(line.substr(second + 1));
+  }
+  return std::nullopt;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Where the process is: in a container the path may be one of the host, whose part is mounted as
+// the root.
+std::string own_directory(const std::string& root, std::string_view path) {
+  const std::string whole = path == "/" ? root : root + std::string(path);
+  return is_directory(whole) ? whole : root;
+}
+
+bool can_write(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
+
+std::string parent_directory(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::string prefix_of_user() { return fmt::format("hermetic-{}-", ::geteuid()); }
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
+// With the groups below it, which members that may mount can have made. Returns an errno.
+int remove_group(int parent, const std::string& name, int depth) {
+  constexpr int kDeepest = 200;
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return 0;
+  const int error = errno;
+  if ((error != EBUSY && error != ENOTEMPTY) || depth > kDeepest) return error;
+  const Result<UniqueFd> group = open_directory(parent, name);
+  if (!group) return error;
+  const Result<std::vector<std::string>> names = names_in(group->get());
+  if (!names) return error;
+  for (const std::string& inner : *names) {
+    struct stat status = {};
+    if (::fstatat(group->get(), inner.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(status.st_mode))
+      (void)remove_group(group->get(), inner, depth + 1);
+  }
+  return ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+ControlGroups ControlGroups::none(std::string reason) {
+  ControlGroups groups;
+  groups.why_not_ = std::move(reason);
+  return groups;
+}
+
+ControlGroups ControlGroups::of_this_process() {
+  return find("/sys/fs/cgroup", read_file("/proc/self/cgroup"));
+}
+
+ControlGroups ControlGroups::find(const std::string& root, std::string_view memberships) {
+  ControlGroups groups;
+  groups.unified_ = ::access((root + "/cgroup.controllers").c_str(), R_OK) == 0;
+  if (groups.unified_)
+    groups.find_unified(root, memberships);
+  else
+    groups.find_separate(root, memberships);
+  if (groups.places_.empty() && groups.why_not_.empty())
+    groups.why_not_ = fmt::format("no control group is yours to write to below {}", root);
+  return groups;
+}
+
+// The nearest directory at or above our own that may have groups below it with controllers: one
+// without processes, cgroups(7) "no internal processes". Our own has at least us in it, so that
+// what we make stands beside us.
+void ControlGroups::find_unified(const std::string& root, std::string_view memberships) {
+  const std::optional<std::string> path = membership(memberships, "");
+  if (!path) return;
+  for (std::string place = own_directory(root, *path);; place = parent_directory(place)) {
+    const bool ours = can_write(place) && can_write(place + "/cgroup.procs");
+    if (ours && !places_.contains(Controller::CpuAccounting))
+      places_[Controller::CpuAccounting] = place;
+    // The real root may have both; it has no type.
+    const bool is_root = ::access((place + "/cgroup.type").c_str(), F_OK) != 0;
+    if (ours && can_write(place + "/cgroup.subtree_control") &&
+        (is_root || read_file(place + "/cgroup.procs").empty())) {
+      const std::string available = read_file(place + "/cgroup.controllers");
+      for (const ControllerName& name : kNames)
+        if (name.unified.empty() || has_word(available, name.unified, " \n"))
+          places_[name.controller] = place;
+      return;
+    }
+    if (place == root || place.size() <= root.size()) return;
+  }
+}
+
+void ControlGroups::find_separate(const std::string& root, std::string_view memberships) {
+  for (const ControllerName& name : kNames) {
+    const std::optional<std::string> path = membership(memberships, name.separate);
+    if (!path) continue;
+    const std::string hierarchy = fmt::format("{}/{}", root, name.separate);
+    const std::string place = own_directory(hierarchy, *path);
+    if (can_write(place) && can_write(place + "/cgroup.procs")) places_[name.controller] = place;
+  }
+}
+
+// Locked while we live: a group that is not locked was left by a run that was killed. Whoever
+// removes such a group may take ours in the moment before it is locked; then it is made again.
+Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place,
+                                       const std::string& name) const {
+  const std::string path = fmt::format("{}/{}", place, name);
+  const auto failed = [&](int error) {
+    return system_error(fmt::format("cannot make the control group '{}'", printable(path)), error);
+  };
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (::mkdir(path.c_str(), 0755) != 0) return failed(errno);
+    UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!descriptor.is_open() && errno == ENOENT) continue;
+    if (!descriptor.is_open()) {
+      const int error = errno;
+      ::rmdir(path.c_str());
+      return failed(error);
+    }
+    const bool locked = ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
+    group.folders_.push_back({path, std::move(descriptor)});
+    if (locked && is_directory(path)) return {};
+    group.folders_.pop_back();
+  }
+  return failed(EBUSY);
+}
+
+Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
+  std::vector<Controller> wanted;
+  if (limits.memory_bytes) wanted.push_back(Controller::Memory);
+  if (limits.processes) wanted.push_back(Controller::Processes);
+  if (limits.cpu_weight) wanted.push_back(Controller::CpuShare);
+  if (limits.count_cpu_time) wanted.push_back(Controller::CpuAccounting);
+  remove_abandoned();
+
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    return system_error("cannot get random bytes", errno);
+  const std::string name = fmt::format("{}{}-{:016x}", prefix_of_user(), ::getpid(), random);
+  ControlGroup group;
+  group.unified_ = unified_;
+  std::vector<std::string> made;
+  for (const Controller controller : wanted) {
+    const auto found = places_.find(controller);
+    if (found == places_.end()) return unsupported("a control group is missing", why_not_);
+    // Two controllers of version 1 may share one hierarchy under two names.
+    const std::string place = unified_ ? found->second : TRY(real_path_of(found->second));
+    const auto same = std::find(made.begin(), made.end(), place);
+    group.controllers_[controller] = static_cast<std::size_t>(same - made.begin());
+    if (same != made.end()) continue;
+    TRY(add_folder(group, place, name));
+    made.push_back(place);
+  }
+  TRY(apply(group, limits));
+  for (const ControlGroup::Folder& folder : group.folders_) {
+    const char* const inner = limits.members_may_mount ? "inside" : ".";
+    const bool there =
+        !limits.members_may_mount || ::mkdirat(folder.descriptor.get(), inner, 0755) == 0;
+    const std::string file = fmt::format("{}/cgroup.procs", inner);
+    UniqueFd door(there ? ::openat(folder.descriptor.get(), file.c_str(), O_WRONLY | O_CLOEXEC)
+                        : -1);
+    if (!door.is_open())
+      return system_error(fmt::format("cannot open the control group '{}'", printable(folder.path)),
+                          errno);
+    group.doors_.push_back(std::move(door));
+  }
+  return group;
+}
+
+Result<std::string> ControlGroups::real_path_of(const std::string& path) {
+  std::array<char, 4096> resolved = {};
+  if (::realpath(path.c_str(), resolved.data()) == nullptr)
+    return system_error(fmt::format("cannot find '{}'", printable(path)), errno);
+  return std::string(resolved.data());
+}
+
+Result<void> ControlGroups::apply(const ControlGroup& group, const GroupLimits& limits) const {
+  // Version 2: what the parent does not pass on, a group does not have.
+  if (unified_)
+    for (const ControllerName& name : kNames)
+      if (group.controllers_.contains(name.controller) && !name.unified.empty()) {
+        const std::string& place = places_.at(name.controller);
+        const std::string passed = read_file(place + "/cgroup.subtree_control");
+        if (has_word(passed, name.unified, " \n")) continue;
+        if (const int error = write_at(AT_FDCWD, (place + "/cgroup.subtree_control").c_str(),
+                                       fmt::format("+{}", name.unified));
+            error != 0)
+          return system_error(
+              fmt::format("cannot pass the controller '{}' on in '{}'", name.unified,
+                          printable(place)),
+              error, "start hermetic by: systemd-run --user --scope -p Delegate=yes hermetic …");
+      }
+  const auto set = [&](Controller controller, const char* file,
+                       const std::string& text) -> Result<void> {
+    const ControlGroup::Folder* folder = group.folder_of(controller);
+    if (const int error = write_at(folder->descriptor.get(), file, text); error != 0)
+      return system_error(
+          fmt::format("cannot set {} of the control group '{}'", file, printable(folder->path)),
+          error);
+    return {};
+  };
+  const auto has_file = [&](Controller controller, const char* file) {
+    return ::faccessat(group.folder_of(controller)->descriptor.get(), file, F_OK, 0) == 0;
+  };
+  if (limits.memory_bytes) {
+    const std::string bytes = std::to_string(*limits.memory_bytes);
+    if (unified_) {
+      TRY(set(Controller::Memory, "memory.max", bytes));
+      if (has_file(Controller::Memory, "memory.swap.max"))
+        TRY(set(Controller::Memory, "memory.swap.max", "0"));
+      TRY(set(Controller::Memory, "memory.oom.group", "1"));  // all of them, or none
+    } else {
+      TRY(set(Controller::Memory, "memory.limit_in_bytes", bytes));
+      // Or the limit would only move the memory to the swap.
+      if (has_file(Controller::Memory, "memory.memsw.limit_in_bytes"))
+        TRY(set(Controller::Memory, "memory.memsw.limit_in_bytes", bytes));
+      else
+        TRY(set(Controller::Memory, "memory.swappiness", "0"));
+    }
+  }
+  if (limits.processes)
+    TRY(set(Controller::Processes, "pids.max", std::to_string(*limits.processes)));
+  if (limits.cpu_weight) {
+    if (unified_)
+      TRY(set(Controller::CpuShare, "cpu.weight", std::to_string(*limits.cpu_weight)));
+    else  // 1024 is what 100 is in version 2
+      TRY(set(Controller::CpuShare, "cpu.shares",
+              std::to_string(std::max<std::uint64_t>(2, *limits.cpu_weight * 1024 / 100))));
+  }
+  return {};
+}
+
+std::vector<std::string> ControlGroups::places() const {
+  std::vector<std::string> places;
+  for (const auto& [controller, place] : places_)
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  return places;
+}
+
+std::vector<std::string> ControlGroups::remove_abandoned() const {
+  std::vector<std::string> removed;
+  const std::string prefix = prefix_of_user();
+  for (const std::string& place : places()) {
+    const Result<UniqueFd> directory = open_directory(AT_FDCWD, place);
+    if (!directory) continue;
+    const Result<std::vector<std::string>> names = names_in(directory->get());
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      if (!name.starts_with(prefix)) continue;
+      const Result<UniqueFd> group = open_directory(directory->get(), name);
+      struct stat status = {};
+      if (!group || ::fstat(group->get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+      if (::flock(group->get(), LOCK_EX | LOCK_NB) != 0) continue;
+      // One with processes in it cannot be removed, and need not be: they were meant to stay.
+      if (remove_group(directory->get(), name, 0) == 0)
+        removed.push_back(fmt::format("{}/{}", place, name));
+    }
+  }
+  return removed;
+}
+
+ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
+  remove();
+  unified_ = other.unified_;
+  folders_ = std::move(other.folders_);
+  controllers_ = std::move(other.controllers_);
+  doors_ = std::move(other.doors_);
+  other.folders_.clear();
+  return *this;
+}
+
+// A process that was just waited for may still be leaving the group.
+void ControlGroup::remove() {
+  doors_.clear();
+  for (const Folder& folder : folders_)
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      if (remove_group(AT_FDCWD, folder.path, 0) != EBUSY) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  folders_.clear();
+}
+
+const ControlGroup::Folder* ControlGroup::folder_of(Controller controller) const {
+  const auto found = controllers_.find(controller);
+  return found == controllers_.end() ? nullptr : &folders_[found->second];
+}
+
+std::optional<std::uint64_t> ControlGroup::number(Controller controller, const char* file) const {
+  const Folder* folder = folder_of(controller);
+  if (folder == nullptr) return std::nullopt;
+  return number_in(read_at(folder->descriptor.get(), file));
+}
+
+std::optional<std::uint64_t> ControlGroup::number(Controller controller, const char* file,
+                                                  std::string_view key) const {
+  const Folder* folder = folder_of(controller);
+  if (folder == nullptr) return std::nullopt;
+  const std::string text = read_at(folder->descriptor.get(), file);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.starts_with(key)) return number_in(line.substr(key.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<ControlGroup::CpuTime> ControlGroup::cpu_time() const {
+  using std::chrono::microseconds;
+  if (unified_) {
+    const auto user = number(Controller::CpuAccounting, "cpu.stat", "user_usec ");
+    const auto system = number(Controller::CpuAccounting, "cpu.stat", "system_usec ");
+    if (!user || !system) return std::nullopt;
+    return CpuTime{microseconds(*user), microseconds(*system)};
+  }
+  const auto user = number(Controller::CpuAccounting, "cpuacct.usage_user");
+  const auto system = number(Controller::CpuAccounting, "cpuacct.usage_sys");
+  if (!user || !system) return std::nullopt;
+  return CpuTime{microseconds(*user / 1000), microseconds(*system / 1000)};
+}
+
+std::optional<std::uint64_t> ControlGroup::memory_bytes() const {
+  return number(Controller::Memory, unified_ ? "memory.current" : "memory.usage_in_bytes");
+}
+
+std::optional<std::uint64_t> ControlGroup::peak_memory_bytes() const {
+  return number(Controller::Memory, unified_ ? "memory.peak" : "memory.max_usage_in_bytes");
+}
+
+std::uint64_t ControlGroup::killed_for_memory() const {
+  const auto killed = [&](const char* file) {
+    return number(Controller::Memory, file, "oom_kill ").value_or(0);
+  };
+  if (unified_) return killed("memory.events");
+  // Version 1 counts where the process was, and not above it.
+  return killed("memory.oom_control") + killed("inside/memory.oom_control");
+}
+
+std::uint64_t ControlGroup::refused_processes() const {
+  return number(Controller::Processes, "pids.events", "max ").value_or(0);
+}
+
+std::optional<std::uint64_t> ControlGroup::processes() const {
+  return number(Controller::Processes, "pids.current");
+}
+
+std::optional<Pressure> ControlGroup::pressure() const {
+  if (!unified_ || folders_.empty()) return std::nullopt;
+  const auto waited = [&](const char* file) -> std::optional<std::chrono::microseconds> {
+    // "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234"
+    const std::string text = read_at(folders_.front().descriptor.get(), file);
+    const std::size_t total = text.find("total=");
+    if (!text.starts_with("some") || total == std::string::npos) return std::nullopt;
+    return std::chrono::microseconds(
+        number_in(std::string_view(text).substr(total + 6)).value_or(0));
+  };
+  const auto cpu = waited("cpu.pressure");
+  const auto memory = waited("memory.pressure");
+  const auto disk = waited("io.pressure");
+  if (!cpu || !memory || !disk) return std::nullopt;
+  return Pressure{.cpu = *cpu, .memory = *memory, .disk = *disk};
+}
+
+}  // namespace hermetic

@@ -1,0 +1,231 @@
+#include "hermetic/monitor/monitor.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+namespace hermetic {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+// Less CPU time than this is what waiting costs: the kernel counts in steps of ten milliseconds.
+constexpr std::chrono::microseconds kActivity{10'000};
+
+}  // namespace
+
+Monitor Monitor::of_process(std::uint64_t process, ResourceLimits limits) {
+  return Monitor({.limits = limits, .root = process});
+}
+
+void Monitor::watch(ProcessTable table) {
+  const std::lock_guard lock(mutex_);
+  table_ = std::move(table);
+}
+
+void Monitor::watch(ControlGroup group) {
+  const std::lock_guard lock(mutex_);
+  group_ = std::move(group);
+}
+
+void Monitor::start(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  // Of this host, if nobody has brought another.
+  if (!table_.is_open() && options_.root != 0)
+    table_ = ProcessTable(UniqueFd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  started_ = now;
+  active_ = now;
+}
+
+std::optional<Monitor::Clock::time_point> Monitor::due() const {
+  const ResourceLimits& limits = options_.limits;
+  std::optional<milliseconds> every = options_.every;
+  // The memory and the processes are limited by the kernel, if there is a group for it; then this
+  // is how soon it is noticed.
+  if (limits.cpu_time || limits.disk_write_bytes || limits.idle_time || limits.memory_bytes ||
+      limits.processes)
+    every = std::min(every.value_or(kLimitInterval), kLimitInterval);
+  if (!every) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return looked_.value_or(started_) + *every;
+}
+
+std::optional<Ending> Monitor::look(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  take_sample(now);
+  if (const std::optional<OverLimit> breach = over()) {
+    violations_.push_back(*breach);
+    return *breach;
+  }
+  if (is_idle(now)) return TimedOut{*options_.limits.idle_time, TimedOut::Which::IdleTime};
+  return std::nullopt;
+}
+
+Usage Monitor::snapshot() {
+  const std::lock_guard lock(mutex_);
+  if (started_ != Clock::time_point()) take_sample(Clock::now());
+  return usage_;
+}
+
+Usage Monitor::last() const {
+  const std::lock_guard lock(mutex_);
+  return usage_;
+}
+
+std::vector<OverLimit> Monitor::violations() const {
+  const std::lock_guard lock(mutex_);
+  return violations_;
+}
+
+// What nobody but the processes themselves can say is not asked for if nobody wants to know.
+bool Monitor::needs_processes() const {
+  const ResourceLimits& limits = options_.limits;
+  return options_.every || options_.by_process || options_.root != 0 || limits.disk_write_bytes ||
+         limits.idle_time || (limits.memory_bytes && !group_.memory_bytes()) ||
+         (limits.cpu_time && !group_.cpu_time()) || (limits.processes && !group_.processes()) ||
+         !group_.exists();
+}
+
+void Monitor::take_sample(Clock::time_point now) {
+  looked_ = now;
+  usage_.wall_time = duration_cast<microseconds>(now - started_);
+  if (needs_processes()) {
+    using Transfers = ProcessTable::Transfers;
+    alive_ = options_.root != 0 ? table_.read_tree(options_.root, Transfers::Read)
+                                : table_.read(Transfers::Read);
+    microseconds user = {};
+    microseconds system = {};
+    TransferCounts transfers;
+    usage_.memory_bytes = 0;
+    usage_.processes = 0;
+    for (const ProcessSample& sample : alive_) {
+      // Whoever is waited for is counted by the one who has waited, also by init.
+      user += sample.user_time_of_children;
+      system += sample.system_time_of_children;
+      transfers += sample.transfers;
+      if (sample.process == options_.uncounted) continue;
+      user += sample.user_time;
+      system += sample.system_time;
+      usage_.memory_bytes += sample.resident_bytes;
+      usage_.processes += sample.threads;
+      if (options_.by_process) add_process(sample);
+    }
+    take_larger(user, system);
+    if (transfers.written_bytes >= usage_.transfers.written_bytes) usage_.transfers = transfers;
+    if (usage_.memory_measure == Usage::MemoryMeasure::LargestProcess)
+      usage_.memory_measure = Usage::MemoryMeasure::Samples;
+  }
+  add_counts_of_group();
+  usage_.peak_memory_bytes = std::max(usage_.peak_memory_bytes, usage_.memory_bytes);
+  usage_.peak_processes = std::max(usage_.peak_processes, usage_.processes);
+}
+
+void Monitor::add_counts_of_group() {
+  if (const std::optional<std::uint64_t> bytes = group_.memory_bytes()) {
+    // A peak that was seen before there were numbers of the kernel was of another measure.
+    if (usage_.memory_measure != Usage::MemoryMeasure::Kernel) usage_.peak_memory_bytes = 0;
+    usage_.memory_bytes = *bytes;
+    usage_.memory_measure = Usage::MemoryMeasure::Kernel;
+    usage_.peak_memory_bytes =
+        std::max(usage_.peak_memory_bytes, group_.peak_memory_bytes().value_or(0));
+  }
+  if (const auto counted = group_.cpu_time()) take_larger(counted->user, counted->system);
+}
+
+// Somebody may end between two reads, and be in neither: what was used stays used.
+void Monitor::take_larger(microseconds user, microseconds system) {
+  if (user + system <= usage_.cpu_time()) return;
+  usage_.user_time = user;
+  usage_.system_time = system;
+}
+
+void Monitor::add_process(const ProcessSample& sample) {
+  ProcessUsage& seen = by_process_[{sample.process, sample.started_ticks}];
+  seen.process = sample.process;
+  seen.parent = sample.parent;
+  seen.name = sample.name;
+  seen.user_time = sample.user_time;
+  seen.system_time = sample.system_time;
+  seen.peak_memory_bytes = std::max(seen.peak_memory_bytes, sample.resident_bytes);
+  seen.transfers = sample.transfers;
+}
+
+// Several processes may share what each of them has: before it is called too much, it is counted
+// once.
+bool Monitor::is_over_memory() const {
+  const std::uint64_t limit = *options_.limits.memory_bytes;
+  if (usage_.memory_bytes <= limit) return false;
+  std::uint64_t shares = 0;
+  for (const ProcessSample& sample : alive_) shares += table_.proportional_bytes_of(sample.process);
+  return shares > limit;
+}
+
+std::optional<OverLimit> Monitor::over() const {
+  const ResourceLimits& limits = options_.limits;
+  const bool kernel_counts_memory = usage_.memory_measure == Usage::MemoryMeasure::Kernel;
+  if (limits.memory_bytes) {
+    const std::uint64_t limit = *limits.memory_bytes;
+    const bool over = kernel_counts_memory ? group_.killed_for_memory() > 0 : is_over_memory();
+    if (over) return OverLimit{"memory", std::max(usage_.peak_memory_bytes, limit), limit};
+  }
+  if (limits.processes) {
+    const std::uint64_t limit = *limits.processes;
+    if (group_.refused_processes() > 0) return OverLimit{"processes", limit + 1, limit};
+    if (usage_.processes > limit) return OverLimit{"processes", usage_.processes, limit};
+  }
+  if (limits.cpu_time && usage_.cpu_time() > *limits.cpu_time)
+    return OverLimit{
+        "cpu_time",
+        static_cast<std::uint64_t>(duration_cast<milliseconds>(usage_.cpu_time()).count()),
+        static_cast<std::uint64_t>(limits.cpu_time->count())};
+  if (limits.disk_write_bytes && usage_.transfers.disk_written_bytes > *limits.disk_write_bytes)
+    return OverLimit{"disk_write", usage_.transfers.disk_written_bytes, *limits.disk_write_bytes};
+  return std::nullopt;
+}
+
+bool Monitor::is_idle(Clock::time_point now) {
+  if (!options_.limits.idle_time) return false;
+  const bool active = usage_.cpu_time() >= cpu_time_then_ + kActivity ||
+                      usage_.transfers.written_bytes != written_then_;
+  if (active) {
+    active_ = now;
+    cpu_time_then_ = usage_.cpu_time();
+    written_then_ = usage_.transfers.written_bytes;
+  }
+  return now - active_ >= *options_.limits.idle_time;
+}
+
+Usage Monitor::stop(const Usage& exact) {
+  const std::lock_guard lock(mutex_);
+  usage_.wall_time = exact.wall_time;
+  if (exact.wall_time == microseconds{} && started_ != Clock::time_point())
+    take_sample(Clock::now());
+  take_larger(exact.user_time, exact.system_time);
+  add_counts_of_group();
+  if (usage_.memory_measure != Usage::MemoryMeasure::Kernel &&
+      exact.peak_memory_bytes >= usage_.peak_memory_bytes) {
+    usage_.peak_memory_bytes = exact.peak_memory_bytes;
+    usage_.memory_measure = Usage::MemoryMeasure::LargestProcess;
+  }
+  if (exact.transfers.read_calls > 0) usage_.transfers = exact.transfers;
+  // Over at the last moment: no look may have come in between.
+  if (violations_.empty())
+    if (const std::optional<OverLimit> breach = over()) violations_.push_back(*breach);
+  usage_.memory_bytes = 0;
+  usage_.processes = 0;
+  usage_.started_processes = exact.started_processes;
+  usage_.peak_processes = std::max<std::uint64_t>(usage_.peak_processes, 1);
+  usage_.network_bytes = exact.network_bytes;
+  usage_.minor_faults = exact.minor_faults;
+  usage_.major_faults = exact.major_faults;
+  usage_.voluntary_switches = exact.voluntary_switches;
+  usage_.involuntary_switches = exact.involuntary_switches;
+  usage_.pressure = group_.pressure();
+  for (const auto& [key, process] : by_process_) usage_.by_process.push_back(process);
+  group_ = ControlGroup();
+  table_ = ProcessTable();
+  return usage_;
+}
+
+}  // namespace hermetic
