@@ -60,6 +60,8 @@ TEST_P(Surroundings, UptimeStartsWithTheRunIfAsked) {
   EXPECT_LT(seconds(output_here(sandboxed({"cat", "/proc/uptime"}).own_uptime())), host);
   EXPECT_EQ(output_here(sandboxed({"date", "+%Y"}).own_uptime()),
             run_plainly({"date", "+%Y"}).text);
+  EXPECT_EQ(run(sandboxed({"no-such-command"}).own_uptime(), captured(), GetParam()).ending,
+            Ending(NotStarted{ENOENT}));
 }
 
 // Opened, never written: the file decides what the kernel runs when a program crashes.
