@@ -30,7 +30,7 @@ CASE = re.compile(r"(?:\w+/)?([A-Z]\w*)\.([A-Z]\w*|\*)(?:/\w+)?")
 BATS = re.compile(r"cli/(\w+): (.+)")
 BENCHMARK = re.compile(r"(\w+_bench): (\w+)")
 FUZZ = re.compile(r"fuzz/fuzz_(\w+)\.cc")
-FOLDERS = "architecture|cli|differential|escape|faults|golden|package|replay|sandbox|soak|style|unit"
+FOLDERS = "architecture|cli|differential|escape|faults|golden|package|replay|sandbox|soak|style|unit|vm"
 TEST = re.compile(rf"(?:{FOLDERS})/\w+")
 
 
@@ -109,6 +109,8 @@ def recorded(tests):
         if record := option(command, "--gtest_output=xml:"):
             if option(command, "--gtest_filter="):
                 continue  # a choice of the cases is not the test
+            if "--fetch" in command and not pathlib.Path(record).exists():
+                continue  # no virtual machine could be made
             pairs = cases_of(command, pathlib.Path(record))
         elif "--output" in command:
             pairs = titles_of(command, pathlib.Path(command[command.index("--output") + 1]))
@@ -228,6 +230,8 @@ CASES = [
     ({**tree("`S.C`"), "docs/reference/escapes.md": "| a | `E.Gone` |"}, "escapes.md:1: `E.Gone` is a case"),
     ({key: text for key, text in tree("`S.C`").items() if key != "build/one.xml"}, "is not there, or older"),
     ({**tree("`S.C`"), "run.bats": "newer than the report"}, "older than its tests"),
+    ({key: text for key, text in tree("`S.C`", options='"--fetch"').items() if key != "build/one.xml"},
+     "`S.C` is a case of no test program"),
 ]
 
 if __name__ == "__main__":
