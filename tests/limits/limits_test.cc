@@ -335,6 +335,12 @@ TEST(Group, CannotBeRaisedFromInside) {
   Draft nested;
   nested.allow_nested_namespaces = true;
   const SpecBuilder raise = sandboxed({misbehave("raise_limit")}).overlay(nested);
+  if (groups.version() == 2) {  // the group that it can reach has no such file
+    EXPECT_THAT(
+        run(SpecBuilder(raise).limits({.memory_bytes = 40 * kMegabyte})).standard_output.text,
+        HasSubstr("denied"));
+    return;
+  }
   EXPECT_THAT(
       run(SpecBuilder(raise).limits({.memory_bytes = 400 * kMegabyte})).standard_output.text,
       HasSubstr("used"));

@@ -13,7 +13,8 @@ void add_limit_steps(LoweredScript& script, const Plan& plan, const Facts& facts
   };
   // 1 and not 0: 0 still starts the host's crash handler if core_pattern is a pipe, core(5).
   limit(RLIMIT_CORE, 1);
-  if (const std::optional<std::uint64_t> most = most_processes(plan)) limit(RLIMIT_NPROC, *most);
+  if (const auto most = most_processes(plan); most && !facts.group_keeps_processes)
+    limit(RLIMIT_NPROC, *most);
   if (plan.limits.file_size_bytes) limit(RLIMIT_FSIZE, *plan.limits.file_size_bytes);
   if (plan.limits.open_files) limit(RLIMIT_NOFILE, *plan.limits.open_files);
   // Of one process alone; all together are counted by the supervisor, which is a little earlier.

@@ -420,6 +420,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   static const ControlGroups kNowhere;
   std::unique_ptr<Monitor> monitor = TRY(make_monitor(
       plan, options, surroundings.groups != nullptr ? *surroundings.groups : kNowhere));
+  facts.group_keeps_processes = monitor->group().processes().has_value();
   std::vector<UniqueFd> doors;  // numbered above the descriptors that the child arranges
   for (const UniqueFd& door : monitor->group().doors()) {
     doors.push_back(TRY(raise(door.get())));

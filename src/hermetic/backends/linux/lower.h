@@ -43,6 +43,7 @@ struct Facts {
   bool observe_files = false;               // be told of every file name that the command asks for
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
   std::vector<int> group_doors;             // descriptors, of the control group to join
+  bool group_keeps_processes = false;       // and tells of refusals, which RLIMIT_NPROC does not
   std::string cpus;                         // the mask for `process.cpus`
   int socket = -1;                          // the descriptor that becomes init's socket
 };
