@@ -285,3 +285,18 @@ EOF
   run -125 hermetic run --samples /dev/full --sample-every 20ms -- sleep 0.3
   [[ $output == *'cannot write the samples'* ]]
 }
+
+@test "a run with limits that is interrupted leaves no process and no control group" {
+  for signal in INT TERM; do
+    rm -f ready
+    hermetic run --output out --memory 400M --give-up memory-limit -- sh -c 'echo x; exec sleep 4711.25' >ready &
+    is_ready
+    # Of the program, not of the function around it.
+    local program
+    program=$(pgrep --parent $! || echo $!)
+    kill -"$signal" "$program"
+    wait $! || true
+    [ -z "$(find /sys/fs/cgroup -maxdepth 5 -name "hermetic-$UID-$program-*" 2>/dev/null)" ]
+    [ ! -e out ]
+  done
+}

@@ -26,11 +26,12 @@ struct ControllerName {
   std::string_view unified;
   std::string_view separate;
 };
-constexpr std::array<ControllerName, 4> kNames = {{{Controller::Memory, "memory", "memory"},
+constexpr std::array<ControllerName, 5> kNames = {{{Controller::Memory, "memory", "memory"},
                                                    {Controller::Processes, "pids", "pids"},
                                                    {Controller::CpuShare, "cpu", "cpu"},
                                                    // Version 2 counts CPU time in every group.
-                                                   {Controller::CpuAccounting, "", "cpuacct"}}};
+                                                   {Controller::CpuAccounting, "", "cpuacct"},
+                                                   {Controller::DiskAccounting, "io", "blkio"}}};
 
 std::string read_at(int directory, const char* name) {
   const UniqueFd file(::openat(directory, name, O_RDONLY | O_CLOEXEC));
@@ -202,8 +203,9 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
   std::vector<Controller> wanted;
   if (limits.memory_bytes) wanted.push_back(Controller::Memory);
   if (limits.processes) wanted.push_back(Controller::Processes);
-  if (limits.cpu_weight) wanted.push_back(Controller::CpuShare);
+  if (limits.cpu_weight || limits.cpus) wanted.push_back(Controller::CpuShare);
   if (limits.count_cpu_time) wanted.push_back(Controller::CpuAccounting);
+  if (limits.count_disk) wanted.push_back(Controller::DiskAccounting);
   remove_abandoned();
 
   std::uint64_t random = 0;
@@ -299,6 +301,14 @@ Result<void> ControlGroups::apply(const ControlGroup& group, const GroupLimits& 
     else  // 1024 is what 100 is in version 2
       TRY(set(Controller::CpuShare, "cpu.shares",
               std::to_string(std::max<std::uint64_t>(2, *limits.cpu_weight * 1024 / 100))));
+  }
+  if (limits.cpus) {
+    constexpr std::uint64_t kPeriod = 100'000;  // microseconds
+    const std::uint64_t quota = *limits.cpus * kPeriod;
+    if (unified_)
+      TRY(set(Controller::CpuShare, "cpu.max", fmt::format("{} {}", quota, kPeriod)));
+    else
+      TRY(set(Controller::CpuShare, "cpu.cfs_quota_us", std::to_string(quota)));
   }
   return {};
 }
@@ -415,6 +425,20 @@ std::uint64_t ControlGroup::refused_processes() const {
 
 std::optional<std::uint64_t> ControlGroup::processes() const {
   return number(Controller::Processes, "pids.current");
+}
+
+std::uint64_t ControlGroup::disk_written_bytes() const {
+  const Folder* folder = folder_of(Controller::DiskAccounting);
+  if (folder == nullptr) return 0;
+  // A line for each device: "8:0 rbytes=1 wbytes=2 …", or, one for each act, "8:0 Write 2".
+  const std::string text = read_at(
+      folder->descriptor.get(), unified_ ? "io.stat" : "blkio.throttle.io_service_bytes_recursive");
+  const std::string_view key = unified_ ? " wbytes=" : " Write ";
+  std::uint64_t sum = 0;
+  for (std::size_t place = text.find(key); place != std::string::npos;
+       place = text.find(key, place + 1))
+    sum += number_in(std::string_view(text).substr(place + key.size())).value_or(0);
+  return sum;
 }
 
 std::optional<Pressure> ControlGroup::pressure() const {

@@ -16,20 +16,22 @@
 
 namespace hermetic {
 
-enum class Controller { Memory, Processes, CpuShare, CpuAccounting };
+enum class Controller { Memory, Processes, CpuShare, CpuAccounting, DiskAccounting };
 
 // What a group is made for; what is absent is not limited.
 struct GroupLimits {
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> processes;
   std::optional<std::uint64_t> cpu_weight;
+  std::optional<std::uint64_t> cpus;  // as much CPU time as so many of them have
   bool count_cpu_time = false;
+  bool count_disk = false;
   // The members may mount what they like, and so reach the files of the group that is the root of
   // their namespace: they get one below the one that is limited.
   bool members_may_mount = false;
 
   [[nodiscard]] bool any() const {
-    return memory_bytes || processes || cpu_weight || count_cpu_time;
+    return memory_bytes || processes || cpu_weight || cpus || count_cpu_time || count_disk;
   }
 };
 
@@ -60,6 +62,8 @@ class ControlGroup {
   [[nodiscard]] std::uint64_t refused_processes() const;  // attempts to start one
   [[nodiscard]] std::optional<std::uint64_t> processes() const;
   [[nodiscard]] std::optional<Pressure> pressure() const;
+  // What has reached the disk; what is still to be written is not in it.
+  [[nodiscard]] std::uint64_t disk_written_bytes() const;
 
  private:
   friend class ControlGroups;

@@ -13,6 +13,9 @@ using std::chrono::milliseconds;
 // Less CPU time than this is what waiting costs: the kernel counts in steps of ten milliseconds.
 constexpr std::chrono::microseconds kActivity{10'000};
 
+// A run that starts processes without end does not fill our memory with them.
+constexpr std::size_t kMostProcesses = 10'000;
+
 }  // namespace
 
 Monitor Monitor::of_process(std::uint64_t process, ResourceLimits limits) {
@@ -131,6 +134,8 @@ void Monitor::add_counts_of_group() {
         std::max(usage_.peak_memory_bytes, group_.peak_memory_bytes().value_or(0));
   }
   if (const auto counted = group_.cpu_time()) take_larger(counted->user, counted->system);
+  usage_.transfers.disk_written_bytes =
+      std::max(usage_.transfers.disk_written_bytes, group_.disk_written_bytes());
 }
 
 // Somebody may end between two reads, and be in neither: what was used stays used.
@@ -141,7 +146,9 @@ void Monitor::take_larger(microseconds user, microseconds system) {
 }
 
 void Monitor::add_process(const ProcessSample& sample) {
-  ProcessUsage& seen = by_process_[{sample.process, sample.started_ticks}];
+  const Key key = {sample.process, sample.started_ticks};
+  if (by_process_.size() >= kMostProcesses && !by_process_.contains(key)) return;
+  ProcessUsage& seen = by_process_[key];
   seen.process = sample.process;
   seen.parent = sample.parent;
   seen.name = sample.name;
@@ -202,13 +209,13 @@ Usage Monitor::stop(const Usage& exact) {
   if (exact.wall_time == microseconds{} && started_ != Clock::time_point())
     take_sample(Clock::now());
   take_larger(exact.user_time, exact.system_time);
+  if (exact.transfers.read_calls > 0) usage_.transfers = exact.transfers;
   add_counts_of_group();
   if (usage_.memory_measure != Usage::MemoryMeasure::Kernel &&
       exact.peak_memory_bytes >= usage_.peak_memory_bytes) {
     usage_.peak_memory_bytes = exact.peak_memory_bytes;
     usage_.memory_measure = Usage::MemoryMeasure::LargestProcess;
   }
-  if (exact.transfers.read_calls > 0) usage_.transfers = exact.transfers;
   // Over at the last moment: no look may have come in between.
   if (violations_.empty())
     if (const std::optional<OverLimit> breach = over()) violations_.push_back(*breach);
@@ -225,6 +232,7 @@ Usage Monitor::stop(const Usage& exact) {
   for (const auto& [key, process] : by_process_) usage_.by_process.push_back(process);
   group_ = ControlGroup();
   table_ = ProcessTable();
+  started_ = {};  // from now on a snapshot is this
   return usage_;
 }
 

@@ -59,6 +59,7 @@ TEST_F(Unified, HasOnlyTheControllersThatArePassedOn) {
   EXPECT_TRUE(groups.has(Controller::CpuAccounting));
   EXPECT_FALSE(groups.has(Controller::Memory));
   EXPECT_FALSE(groups.has(Controller::CpuShare));
+  EXPECT_FALSE(groups.has(Controller::DiskAccounting));
 }
 
 TEST_F(Unified, UsesTheRootForWhoIsInIt) {

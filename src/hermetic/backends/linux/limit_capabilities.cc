@@ -33,7 +33,10 @@ std::map<Clause, Capability> limit_capabilities(const ControlGroups& groups, boo
   enforced(Clause::WallTimeLimit, "the supervisor's timer");
   enforced(Clause::FileSizeLimit, "RLIMIT_FSIZE");
   enforced(Clause::OpenFilesLimit, "RLIMIT_NOFILE");
-  enforced(Clause::CpuCount, "sched_setaffinity, refused inside by seccomp");
+  enforced(Clause::CpuCount,
+           groups.has(Controller::CpuShare)
+               ? "sched_setaffinity, refused inside by seccomp, and " + group + " cpu"
+               : "sched_setaffinity, refused inside by seccomp");
   if (groups.has(Controller::Memory))
     enforced(Clause::MemoryLimit, group + " memory, without swap");
   else

@@ -367,6 +367,9 @@ GroupLimits group_limits(const Plan& plan, const ControlGroups& groups) {
   if (groups.has(Controller::Memory)) limits.memory_bytes = plan.limits.memory_bytes;
   if (groups.has(Controller::Processes)) limits.processes = most_processes(plan);
   if (groups.has(Controller::CpuShare)) limits.cpu_weight = plan.limits.cpu_weight;
+  if (groups.has(Controller::CpuShare)) limits.cpus = plan.process.cpus;
+  limits.count_disk =
+      groups.has(Controller::DiskAccounting) && plan.limits.disk_write_bytes.has_value();
   limits.members_may_mount = plan.allow_nested_namespaces;
   limits.count_cpu_time = groups.has(Controller::CpuAccounting) && plan.limits.cpu_time.has_value();
   return limits;
