@@ -324,7 +324,7 @@ TEST(Group, OfALivingRunIsLetBe) {
   const ControlGroups groups = ControlGroups::of_this_process();
   if (!groups.has(Controller::Memory)) GTEST_SKIP() << groups.why_not();
   const ControlGroup living = groups.make({.memory_bytes = 400 * kMegabyte}).value();
-  groups.remove_abandoned();
+  (void)groups.remove_abandoned();
   EXPECT_THAT(groups_of(::getpid()), SizeIs(1));
 }
 

@@ -97,6 +97,72 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return number;
 }
 
+// A file of the group, and what is written to it.
+struct Setting {
+  Controller controller;
+  const char* file;
+  std::string text;
+  bool only_if_there = false;  // kernels without swap accounting have no such file
+};
+
+constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
+
+std::vector<Setting> unified_settings(const GroupLimits& limits) {
+  std::vector<Setting> settings;
+  if (limits.memory_bytes) {
+    settings.push_back({Controller::Memory, "memory.max", std::to_string(*limits.memory_bytes)});
+    settings.push_back({Controller::Memory, "memory.swap.max", "0", true});
+    settings.push_back({Controller::Memory, "memory.oom.group", "1"});  // all of them, or none
+  }
+  if (limits.processes)
+    settings.push_back({Controller::Processes, "pids.max", std::to_string(*limits.processes)});
+  if (limits.cpu_weight)
+    settings.push_back({Controller::CpuShare, "cpu.weight", std::to_string(*limits.cpu_weight)});
+  if (limits.cpus)
+    settings.push_back({Controller::CpuShare, "cpu.max",
+                        fmt::format("{} {}", *limits.cpus * kCpuPeriod, kCpuPeriod)});
+  return settings;
+}
+
+std::vector<Setting> separate_settings(const GroupLimits& limits) {
+  std::vector<Setting> settings;
+  if (limits.memory_bytes) {
+    const std::string bytes = std::to_string(*limits.memory_bytes);
+    settings.push_back({Controller::Memory, "memory.limit_in_bytes", bytes});
+    // Or the limit would only move the memory to the swap.
+    settings.push_back({Controller::Memory, "memory.swappiness", "0"});
+    settings.push_back({Controller::Memory, "memory.memsw.limit_in_bytes", bytes, true});
+  }
+  if (limits.processes)
+    settings.push_back({Controller::Processes, "pids.max", std::to_string(*limits.processes)});
+  if (limits.cpu_weight) {  // 1024 is what 100 is in version 2
+    const std::uint64_t shares = std::max<std::uint64_t>(2, *limits.cpu_weight * 1024 / 100);
+    settings.push_back({Controller::CpuShare, "cpu.shares", std::to_string(shares)});
+  }
+  if (limits.cpus)
+    settings.push_back(
+        {Controller::CpuShare, "cpu.cfs_quota_us", std::to_string(*limits.cpus * kCpuPeriod)});
+  return settings;
+}
+
+std::vector<Controller> controllers_for(const GroupLimits& limits) {
+  std::vector<Controller> wanted;
+  if (limits.memory_bytes) wanted.push_back(Controller::Memory);
+  if (limits.processes) wanted.push_back(Controller::Processes);
+  if (limits.cpu_weight || limits.cpus) wanted.push_back(Controller::CpuShare);
+  if (limits.count_cpu_time) wanted.push_back(Controller::CpuAccounting);
+  if (limits.count_disk) wanted.push_back(Controller::DiskAccounting);
+  return wanted;
+}
+
+// May there be groups with controllers below this one? Only without processes in it, cgroups(7) "no
+// internal processes"; the real root, which has no type, may have both.
+bool can_have_groups(const std::string& place) {
+  if (!can_write(place + "/cgroup.subtree_control")) return false;
+  const bool is_root = ::access((place + "/cgroup.type").c_str(), F_OK) != 0;
+  return is_root || read_file(place + "/cgroup.procs").empty();
+}
+
 // With the groups below it, which members that may mount can have made. Returns an errno.
 int remove_group(int parent, const std::string& name, int depth) {
   constexpr int kDeepest = 200;
@@ -140,9 +206,8 @@ ControlGroups ControlGroups::find(const std::string& root, std::string_view memb
   return groups;
 }
 
-// The nearest directory at or above our own that may have groups below it with controllers: one
-// without processes, cgroups(7) "no internal processes". Our own has at least us in it, so that
-// what we make stands beside us.
+// The nearest directory at or above our own that may have groups below it. Our own has at least us
+// in it, so that what we make stands beside us.
 void ControlGroups::find_unified(const std::string& root, std::string_view memberships) {
   const std::optional<std::string> path = membership(memberships, "");
   if (!path) return;
@@ -150,10 +215,7 @@ void ControlGroups::find_unified(const std::string& root, std::string_view membe
     const bool ours = can_write(place) && can_write(place + "/cgroup.procs");
     if (ours && !places_.contains(Controller::CpuAccounting))
       places_[Controller::CpuAccounting] = place;
-    // The real root may have both; it has no type.
-    const bool is_root = ::access((place + "/cgroup.type").c_str(), F_OK) != 0;
-    if (ours && can_write(place + "/cgroup.subtree_control") &&
-        (is_root || read_file(place + "/cgroup.procs").empty())) {
+    if (ours && can_have_groups(place)) {
       const std::string available = read_file(place + "/cgroup.controllers");
       for (const ControllerName& name : kNames)
         if (name.unified.empty() || has_word(available, name.unified, " \n"))
@@ -177,7 +239,7 @@ void ControlGroups::find_separate(const std::string& root, std::string_view memb
 // Locked while we live: a group that is not locked was left by a run that was killed. Whoever
 // removes such a group may take ours in the moment before it is locked; then it is made again.
 Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place,
-                                       const std::string& name) const {
+                                       const std::string& name) {
   const std::string path = fmt::format("{}/{}", place, name);
   const auto failed = [&](int error) {
     return system_error(fmt::format("cannot make the control group '{}'", printable(path)), error);
@@ -200,14 +262,7 @@ Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& p
 }
 
 Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
-  std::vector<Controller> wanted;
-  if (limits.memory_bytes) wanted.push_back(Controller::Memory);
-  if (limits.processes) wanted.push_back(Controller::Processes);
-  if (limits.cpu_weight || limits.cpus) wanted.push_back(Controller::CpuShare);
-  if (limits.count_cpu_time) wanted.push_back(Controller::CpuAccounting);
-  if (limits.count_disk) wanted.push_back(Controller::DiskAccounting);
-  remove_abandoned();
-
+  (void)remove_abandoned();
   std::uint64_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random)
     return system_error("cannot get random bytes", errno);
@@ -215,7 +270,7 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
   ControlGroup group;
   group.unified_ = unified_;
   std::vector<std::string> made;
-  for (const Controller controller : wanted) {
+  for (const Controller controller : controllers_for(limits)) {
     const auto found = places_.find(controller);
     if (found == places_.end()) return unsupported("a control group is missing", why_not_);
     // Two controllers of version 1 may share one hierarchy under two names.
@@ -227,19 +282,22 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
     made.push_back(place);
   }
   TRY(apply(group, limits));
+  TRY(open_doors(group, limits.members_may_mount));
+  return group;
+}
+
+Result<void> ControlGroups::open_doors(ControlGroup& group, bool below) {
+  const std::string file = below ? "inside/cgroup.procs" : "cgroup.procs";
   for (const ControlGroup::Folder& folder : group.folders_) {
-    const char* const inner = limits.members_may_mount ? "inside" : ".";
-    const bool there =
-        !limits.members_may_mount || ::mkdirat(folder.descriptor.get(), inner, 0755) == 0;
-    const std::string file = fmt::format("{}/cgroup.procs", inner);
-    UniqueFd door(there ? ::openat(folder.descriptor.get(), file.c_str(), O_WRONLY | O_CLOEXEC)
-                        : -1);
+    const int directory = folder.descriptor.get();
+    const bool there = !below || ::mkdirat(directory, "inside", 0755) == 0;
+    UniqueFd door(there ? ::openat(directory, file.c_str(), O_WRONLY | O_CLOEXEC) : -1);
     if (!door.is_open())
       return system_error(fmt::format("cannot open the control group '{}'", printable(folder.path)),
                           errno);
     group.doors_.push_back(std::move(door));
   }
-  return group;
+  return {};
 }
 
 Result<std::string> ControlGroups::real_path_of(const std::string& path) {
@@ -249,66 +307,32 @@ Result<std::string> ControlGroups::real_path_of(const std::string& path) {
   return std::string(resolved.data());
 }
 
-Result<void> ControlGroups::apply(const ControlGroup& group, const GroupLimits& limits) const {
-  // Version 2: what the parent does not pass on, a group does not have.
-  if (unified_)
-    for (const ControllerName& name : kNames)
-      if (group.controllers_.contains(name.controller) && !name.unified.empty()) {
-        const std::string& place = places_.at(name.controller);
-        const std::string passed = read_file(place + "/cgroup.subtree_control");
-        if (has_word(passed, name.unified, " \n")) continue;
-        if (const int error = write_at(AT_FDCWD, (place + "/cgroup.subtree_control").c_str(),
-                                       fmt::format("+{}", name.unified));
-            error != 0)
-          return system_error(
-              fmt::format("cannot pass the controller '{}' on in '{}'", name.unified,
-                          printable(place)),
-              error, "start hermetic by: systemd-run --user --scope -p Delegate=yes hermetic …");
-      }
-  const auto set = [&](Controller controller, const char* file,
-                       const std::string& text) -> Result<void> {
-    const ControlGroup::Folder* folder = group.folder_of(controller);
-    if (const int error = write_at(folder->descriptor.get(), file, text); error != 0)
+// Version 2: what the parent does not pass on, a group does not have.
+Result<void> ControlGroups::pass_on(const ControlGroup& group) const {
+  for (const ControllerName& name : kNames) {
+    if (!group.controllers_.contains(name.controller) || name.unified.empty()) continue;
+    const std::string& place = places_.at(name.controller);
+    const std::string file = place + "/cgroup.subtree_control";
+    if (has_word(read_file(file), name.unified, " \n")) continue;
+    if (const int error = write_at(AT_FDCWD, file.c_str(), fmt::format("+{}", name.unified));
+        error != 0)
       return system_error(
-          fmt::format("cannot set {} of the control group '{}'", file, printable(folder->path)),
-          error);
-    return {};
-  };
-  const auto has_file = [&](Controller controller, const char* file) {
-    return ::faccessat(group.folder_of(controller)->descriptor.get(), file, F_OK, 0) == 0;
-  };
-  if (limits.memory_bytes) {
-    const std::string bytes = std::to_string(*limits.memory_bytes);
-    if (unified_) {
-      TRY(set(Controller::Memory, "memory.max", bytes));
-      if (has_file(Controller::Memory, "memory.swap.max"))
-        TRY(set(Controller::Memory, "memory.swap.max", "0"));
-      TRY(set(Controller::Memory, "memory.oom.group", "1"));  // all of them, or none
-    } else {
-      TRY(set(Controller::Memory, "memory.limit_in_bytes", bytes));
-      // Or the limit would only move the memory to the swap.
-      if (has_file(Controller::Memory, "memory.memsw.limit_in_bytes"))
-        TRY(set(Controller::Memory, "memory.memsw.limit_in_bytes", bytes));
-      else
-        TRY(set(Controller::Memory, "memory.swappiness", "0"));
-    }
+          fmt::format("cannot pass the controller '{}' on in '{}'", name.unified, printable(place)),
+          error, "start hermetic by: systemd-run --user --scope -p Delegate=yes hermetic …");
   }
-  if (limits.processes)
-    TRY(set(Controller::Processes, "pids.max", std::to_string(*limits.processes)));
-  if (limits.cpu_weight) {
-    if (unified_)
-      TRY(set(Controller::CpuShare, "cpu.weight", std::to_string(*limits.cpu_weight)));
-    else  // 1024 is what 100 is in version 2
-      TRY(set(Controller::CpuShare, "cpu.shares",
-              std::to_string(std::max<std::uint64_t>(2, *limits.cpu_weight * 1024 / 100))));
-  }
-  if (limits.cpus) {
-    constexpr std::uint64_t kPeriod = 100'000;  // microseconds
-    const std::uint64_t quota = *limits.cpus * kPeriod;
-    if (unified_)
-      TRY(set(Controller::CpuShare, "cpu.max", fmt::format("{} {}", quota, kPeriod)));
-    else
-      TRY(set(Controller::CpuShare, "cpu.cfs_quota_us", std::to_string(quota)));
+  return {};
+}
+
+Result<void> ControlGroups::apply(const ControlGroup& group, const GroupLimits& limits) const {
+  if (unified_) TRY(pass_on(group));
+  for (const Setting& setting : unified_ ? unified_settings(limits) : separate_settings(limits)) {
+    const ControlGroup::Folder* folder = group.folder_of(setting.controller);
+    const int directory = folder->descriptor.get();
+    if (setting.only_if_there && ::faccessat(directory, setting.file, F_OK, 0) != 0) continue;
+    if (const int error = write_at(directory, setting.file, setting.text); error != 0)
+      return system_error(fmt::format("cannot set {} of the control group '{}'", setting.file,
+                                      printable(folder->path)),
+                          error);
   }
   return {};
 }

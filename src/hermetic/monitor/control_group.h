@@ -105,14 +105,16 @@ class ControlGroups {
 
   // Removes the groups of this user's runs whose hermetic is gone and that are empty; returns their
   // paths.
-  std::vector<std::string> remove_abandoned() const;
+  [[nodiscard]] std::vector<std::string> remove_abandoned() const;
 
  private:
   static Result<std::string> real_path_of(const std::string& path);
   void find_unified(const std::string& root, std::string_view memberships);
   void find_separate(const std::string& root, std::string_view memberships);
-  [[nodiscard]] Result<void> add_folder(ControlGroup& group, const std::string& place,
-                                        const std::string& name) const;
+  static Result<void> add_folder(ControlGroup& group, const std::string& place,
+                                 const std::string& name);
+  static Result<void> open_doors(ControlGroup& group, bool below);
+  [[nodiscard]] Result<void> pass_on(const ControlGroup& group) const;
   [[nodiscard]] Result<void> apply(const ControlGroup& group, const GroupLimits& limits) const;
 
   bool unified_ = false;

@@ -8,10 +8,11 @@ namespace hermetic {
 namespace {
 
 using std::chrono::duration_cast;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // Less CPU time than this is what waiting costs: the kernel counts in steps of ten milliseconds.
-constexpr std::chrono::microseconds kActivity{10'000};
+constexpr microseconds kActivity{10'000};
 
 // A run that starts processes without end does not fill our memory with them.
 constexpr std::size_t kMostProcesses = 10'000;

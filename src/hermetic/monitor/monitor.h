@@ -25,7 +25,6 @@ inline constexpr std::chrono::milliseconds kLimitInterval{40};
 class Monitor {
  public:
   using Clock = std::chrono::steady_clock;
-  using microseconds = std::chrono::microseconds;
 
   struct Options {
     ResourceLimits limits = {};
@@ -77,7 +76,7 @@ class Monitor {
   // With mutex_ held.
   void take_sample(Clock::time_point now);
   void add_counts_of_group();
-  void take_larger(microseconds user, microseconds system);
+  void take_larger(std::chrono::microseconds user, std::chrono::microseconds system);
   void add_process(const ProcessSample& sample);
   [[nodiscard]] bool is_over_memory() const;
   [[nodiscard]] std::optional<OverLimit> over() const;

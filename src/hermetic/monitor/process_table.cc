@@ -16,13 +16,13 @@ namespace hermetic {
 namespace {
 
 std::chrono::microseconds from_ticks(std::uint64_t ticks) {
-  static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  return std::chrono::microseconds(ticks * 1'000'000 / kTicksPerSecond);
+  static const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  return std::chrono::microseconds(ticks * 1'000'000 / ticks_per_second);
 }
 
 std::uint64_t page_size() {
-  static const auto kSize = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return kSize;
+  static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return size;
 }
 
 std::optional<std::uint64_t> number_in(std::string_view word) {

@@ -23,18 +23,18 @@ struct RunOptions {
   int standard_error = 2;
   // Keep what the command writes, up to so many bytes a stream, instead of passing it on.
   std::optional<std::size_t> capture_bytes = {};
-  // Hash what is published; costs a pass over every file.
-  bool digest_outputs = true;
   // A directory, made if missing, that gets the outputs of a run that did not succeed.
   std::string keep_failed = {};
-  // Record every file name that the command asks for, in Outcome::asked. Slows it down.
-  bool observe_files = false;
   // Have EventSink::on_sample() called this often; none: never.
   std::optional<std::chrono::milliseconds> sample_every = {};
-  // Usage::by_process, of those that live long enough to be seen.
-  bool watch_processes = false;
   // Between the request to end (SIGTERM) and the end (SIGKILL) when the time is over.
   std::chrono::milliseconds grace{2000};
+  // Hash what is published; costs a pass over every file.
+  bool digest_outputs = true;
+  // Record every file name that the command asks for, in Outcome::asked. Slows it down.
+  bool observe_files = false;
+  // Usage::by_process, of those that live long enough to be seen.
+  bool watch_processes = false;
   // The command gets a terminal of its own, connected to the caller's.
   bool interactive = false;
 };

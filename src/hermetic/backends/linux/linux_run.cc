@@ -324,10 +324,10 @@ class LinuxRun final : public Run {
     if (const std::vector<OverLimit> over = monitor_->violations(); !over.empty())
       return over.front();
     if (!finished_) return Signaled{SIGKILL};  // init was killed, and with it everything
-    const Ending ended = ending_of(*finished_);
+    Ending ended = ending_of(*finished_);
     const std::optional<std::uint64_t> file_size = plan_.limits.file_size_bytes;
     if (file_size && ended == Ending(Signaled{SIGXFSZ}))
-      return OverLimit{"file_size", *file_size + 1, *file_size};
+      ended = OverLimit{"file_size", *file_size + 1, *file_size};
     return ended;
   }
 
@@ -420,9 +420,9 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   facts.socket = channel.theirs.get();
   facts.own_terminal = options.interactive;
   facts.observe_files = options.observe_files;
-  static const ControlGroups kNowhere;
-  std::unique_ptr<Monitor> monitor = TRY(make_monitor(
-      plan, options, surroundings.groups != nullptr ? *surroundings.groups : kNowhere));
+  static const ControlGroups nowhere;
+  std::unique_ptr<Monitor> monitor = TRY(
+      make_monitor(plan, options, surroundings.groups != nullptr ? *surroundings.groups : nowhere));
   facts.group_keeps_processes = monitor->group().processes().has_value();
   std::vector<UniqueFd> doors;  // numbered above the descriptors that the child arranges
   for (const UniqueFd& door : monitor->group().doors()) {
