@@ -79,76 +79,126 @@ Scene::Scene(const Kind& kind)
     problem_ = std::string("no file system of its own: ") + std::strerror(errno);
     return;
   }
-  const std::string other = dir_.directory("mounted");
-  if (kind_.outputs == Outputs::EveryWay &&
-      ::mount("tmpfs", other.c_str(), "tmpfs", 0, "mode=0755,size=16m") != 0) {
-    problem_ = std::string("no second file system: ") + std::strerror(errno);
+  // Outputs that cannot be prepared beside their destination are prepared in /var/tmp, and journals
+  // are kept there.
+  for (const std::string& place :
+       {dir_.directory("mounted"), dir_.directory("around"), std::string("/var/tmp")}) {
+    if (::mount("tmpfs", place.c_str(), "tmpfs", 0, "mode=1777,size=16m") == 0) continue;
+    problem_ = "no file system at " + place + ": " + std::strerror(errno);
     return;
   }
   problem_ = first_run();
 }
 
 Scene::~Scene() {
+  ::umount2("/var/tmp", MNT_DETACH);
   ::umount2((folder_ + "/mounted").c_str(), MNT_DETACH);
+  ::umount2((folder_ + "/around").c_str(), MNT_DETACH);
   ::umount2(folder_.c_str(), MNT_DETACH);
+}
+
+bool Scene::has(Outputs outputs) const {
+  if (kind_.outputs == Outputs::KeptFailed) return outputs == Outputs::Whole;
+  return kind_.outputs == outputs || kind_.outputs == Outputs::EveryWay;
 }
 
 void Scene::fill() const {
   dir_.file("in/file", "input\n");
   dir_.file("in/secret/file", "secret\n");
-  dir_.file("box/out/old", "old\n");
-  dir_.file("box/out/sub/old", "old\n");
-  dir_.file("box/file", "old\n");
-  if (kind_.outputs != Outputs::EveryWay) return;
-  dir_.file("merged/kept", "old\n");
-  dir_.file("merged/both", "old\n");
-  dir_.file("carved/old", "old\n");
-  dir_.file("carved/cache/old", "old\n");
-  dir_.file("mounted/old", "old\n");
-  dir_.file("mounted/sub/old", "old\n");
+  if (has(Outputs::Whole)) {
+    dir_.file("box/out/old", "old\n");
+    dir_.file("box/out/sub/old", "old\n");
+    dir_.file("box/file", "old\n");
+  }
+  if (has(Outputs::One)) dir_.file("one/old", "old\n");
+  if (has(Outputs::Merged)) {
+    dir_.file("merged/kept", "old\n");
+    dir_.file("merged/both", "old\n");
+    dir_.file("merged/sub/both", "old\n");
+    dir_.file("merged/sub/kept", "old\n");
+    dir_.directory("merged/turned");
+  }
+  if (has(Outputs::Carved)) {
+    dir_.file("carved/old", "old\n");
+    dir_.file("carved/cache/old", "old\n");
+    dir_.file("carved/deep/cache/old", "old\n");
+    dir_.file("carved/deep/old", "old\n");
+  }
+  if (has(Outputs::Mounted)) {
+    dir_.file("mounted/old", "old\n");
+    dir_.file("mounted/sub/old", "old\n");
+  }
+  if (has(Outputs::Copied)) {
+    dir_.file("around/there/old", "old\n");
+    dir_.file("around/file", "old\n");
+  }
 }
 
 // Everything is on file systems that nobody else sees. The inputs stay: the spec was checked
 // against them.
 void Scene::empty() const {
-  for (const std::string& folder : {folder_ + "/mounted", folder_}) {
+  const auto is_kept = [&](const std::string& path) {
+    return path == folder_ + "/mounted" || path == folder_ + "/around" || path == folder_ + "/in";
+  };
+  for (const std::string& folder :
+       {std::string("/var/tmp"), folder_ + "/mounted", folder_ + "/around", folder_}) {
     for (const std::string& name : names_of(folder)) {
-      if (folder == folder_ && (name == "mounted" || name == "in")) continue;
       std::error_code ignored;
-      std::filesystem::remove_all(folder + "/" + name, ignored);
+      if (!is_kept(folder + "/" + name)) std::filesystem::remove_all(folder + "/" + name, ignored);
     }
   }
 }
 
 void Scene::restore() {
-  if (snapshot_of(folder_) == before_) return;
+  if (snapshot_of(folder_) == before_ && names_of("/var/tmp").empty()) return;
   empty();
   fill();
 }
 
 SpecBuilder Scene::builder() const {
-  std::string script = "set -e; cd " + folder_ +
-                       "; read line <in/file; echo $line >box/out/line; echo new >box/out/old; "
-                       "echo new >box/file; echo temp >temp/file";
-  if (kind_.outputs == Outputs::EveryWay)
-    script +=
-        "; echo new >merged/both; echo new >merged/new; echo new >carved/new; "
-        "echo new >mounted/new; echo new >mounted/old";
-  if (kind_.outputs == Outputs::KeptFailed) script += "; exit 3";
-  SpecBuilder builder = shell(script);
+  std::string script = "set -e; cd " + folder_ + "; read line <in/file; echo temp >temp/file";
+  SpecBuilder builder = shell("");
   builder.input(folder_ + "/in", {folder_ + "/in/secret"})
-      .output(folder_ + "/box/out")
-      .output(folder_ + "/box/file", Publish::Replace, FileType::File)
       .temp(folder_ + "/temp")
       .network({.mode = NetworkPolicy::Mode::Loopback});
-  if (kind_.outputs == Outputs::EveryWay) {
+  if (has(Outputs::Whole)) {
+    script += "; echo $line >box/out/line; echo new >box/out/old; echo new >box/file";
+    builder.output(folder_ + "/box/out")
+        .output(folder_ + "/box/file", Publish::Replace, FileType::File);
+  }
+  if (has(Outputs::One)) {
+    script += "; echo new >one/new";
+    builder.output(folder_ + "/one");
+  }
+  if (has(Outputs::Merged)) {
+    script +=
+        "; cd merged; echo new >both; echo new >new; mkdir sub; echo new >sub/both; "
+        "echo new >sub/new; echo new >turned; cd ..";
     builder.output(folder_ + "/merged", Publish::Merge);
+  }
+  if (has(Outputs::Carved)) {
+    script += "; echo new >carved/new; echo new >carved/deep/new";
     builder.declare({.kind = TreeKind::Output,
                      .path = folder_ + "/carved",
-                     .exceptions = {folder_ + "/carved/cache"}});
+                     .exceptions = {folder_ + "/carved/cache", folder_ + "/carved/deep/cache"}});
+  }
+  if (has(Outputs::Mounted)) {
+    script +=
+        "; echo new >mounted/new; echo new >mounted/old; mkdir mounted/d; echo x >mounted/d/x";
     builder.output(folder_ + "/mounted");
   }
-  return builder;
+  if (has(Outputs::Copied)) {
+    script += "; echo new >around/there/new; echo new >around/file";
+    builder.input(folder_ + "/around", {folder_ + "/around/there", folder_ + "/around/file"})
+        .output(folder_ + "/around/there")
+        .output(folder_ + "/around/file", Publish::Replace, FileType::File);
+  }
+  if (has(Outputs::Made)) {
+    script += "; echo new >missing/a/out/new";
+    builder.output(folder_ + "/missing/a/out");
+  }
+  if (kind_.outputs == Outputs::KeptFailed) script += "; exit 3";
+  return builder.command({"sh", "-c", script});
 }
 
 RunOptions Scene::options() const {
@@ -171,6 +221,7 @@ std::string Scene::first_run() {
   const Result<Spec> spec = builder().build();
   if (!spec) return "no spec: " + to_string(spec.error());
   spec_ = *spec;
+  failing_spec_ = builder().command({"false"}).build().value();
   mounts_before_ = lines_of("/proc/self/mountinfo");
   const Traced traced = run({}, Record::Calls);
   usual_answer_ = traced.said;
@@ -249,6 +300,11 @@ Scene::Trial Scene::attempt(const Fault& fault) {
   return trial;
 }
 
+Traced Scene::interrupt(const Fault& fault) {
+  restore();
+  return run(fault, Record::Nothing);
+}
+
 std::vector<std::string> Scene::complaints_about(const Fault& fault, const Traced& traced) const {
   std::vector<std::string> found;
   if (traced.hung) found.emplace_back("it does not end");
@@ -259,6 +315,7 @@ std::vector<std::string> Scene::complaints_about(const Fault& fault, const Trace
     for (std::string& complaint : complaints_after_kill(now)) found.push_back(std::move(complaint));
     return found;
   }
+  for (const std::string& name : names_of("/var/tmp")) found.push_back("left in /var/tmp: " + name);
   const bool as_usual = traced.said == usual_answer_;
   const bool failed = traced.said.starts_with("error ") ||
                       traced.said.starts_with("ended Signaled") ||
@@ -273,44 +330,32 @@ std::vector<std::string> Scene::complaints_about(const Fault& fault, const Trace
   return found;
 }
 
-// Entry by entry there is a moment when some are old and some are new: then all the old ones are
-// still there, if under other names. After it all the new ones are.
-bool Scene::is_all_there(const Snapshot& now, const std::string& output) const {
-  const auto old_files = [](const Snapshot& snapshot) {
-    return std::count_if(snapshot.begin(), snapshot.end(),
-                         [](const auto& entry) { return entry.second.ends_with(" old\n"); });
-  };
-  const Snapshot after = part_of(after_success_, output);
-  const bool all_new = std::all_of(after.begin(), after.end(), [&](const auto& entry) {
-    const auto found = now.find(entry.first);
-    return found != now.end() && found->second == entry.second;
-  });
-  return all_new || old_files(now) == old_files(part_of(before_, output));
-}
-
-// Nobody was left to clean up: each output is the old or the new one, and what else is there is
-// known by its name, so that the next run removes it.
+// Nobody was left to clean up: an output that is replaced as a whole is the old or the new one at
+// once, and everything is when a later run has begun.
 std::vector<std::string> Scene::complaints_after_kill(const Snapshot& now) const {
   std::vector<std::string> found;
-  for (const char* output : {"/box/out", "/box/file"}) {
+  for (const char* output : {"/box/out", "/box/file", "/one", "/around/there", "/around/file"}) {
     const Snapshot part = part_of(now, folder_ + output);
     if (part != part_of(before_, folder_ + output) &&
         part != part_of(after_success_, folder_ + output))
       found.push_back(std::string("half of ") + output +
                       difference(part_of(before_, folder_ + output), part));
   }
-  if (kind_.outputs == Outputs::EveryWay) {
-    for (const char* output : {"/merged", "/carved", "/mounted"})
-      if (!is_all_there(part_of(now, folder_ + output), folder_ + output))
-        found.push_back(std::string("lost from ") + output +
-                        difference(part_of(before_, folder_ + output), now));
-    return found;
-  }
-  const std::string staging = ".hermetic-" + std::to_string(::geteuid()) + "-";
-  for (const auto& [path, text] : now)
-    if (!before_.contains(path) && !after_success_.contains(path) &&
-        path.find("/" + staging) == std::string::npos)
-      found.push_back("left for good: " + path);
+  for (std::string& complaint : complaints_after_recovery()) found.push_back(std::move(complaint));
+  return found;
+}
+
+std::vector<std::string> Scene::complaints_after_recovery() const {
+  Silence events;
+  LinuxBackend backend = LinuxBackend::make(kind_.mounts).value();
+  const Result<Finished> later = execute(*failing_spec_, backend, captured(), events);
+  if (!later) return {"a later run: " + to_string(later.error())};
+  std::vector<std::string> found;
+  const Snapshot now = snapshot_of(folder_);
+  if (now != before_ && now != after_success_)
+    found.push_back("neither old, for" + difference(before_, now) + "; nor new, for" +
+                    difference(after_success_, now));
+  for (const std::string& name : names_of("/var/tmp")) found.push_back("left in /var/tmp: " + name);
   return found;
 }
 

@@ -20,7 +20,13 @@ class Scene {
  public:
   enum class Outputs {
     Whole,       // a directory and a file, each published by one rename
-    EveryWay,    // also one that is merged, one with an exception, and one on another file system
+    One,         // a directory only, published by one rename
+    Merged,      // one that is merged
+    Carved,      // one with an exception
+    Mounted,     // one whose destination is a mount point
+    Copied,      // two that are prepared on another file system
+    Made,        // one whose parents are not there
+    EveryWay,    // all of these
     KeptFailed,  // those of a command that fails, which are kept
   };
   struct Kind {
@@ -48,6 +54,12 @@ class Scene {
   };
   Trial attempt(const Fault& fault);
 
+  // A run that was killed like this, of which everything is left; what was there is put back.
+  Traced interrupt(const Fault& fault);
+  // What a later run does before anything else, as a run of its own that publishes nothing, and
+  // complaints about what it leaves: everything is as before the run that was killed, or published.
+  [[nodiscard]] std::vector<std::string> complaints_after_recovery() const;
+
   // Of a run without any fault, which must have gone well.
   [[nodiscard]] const std::map<Role, std::vector<long>>& calls() const { return calls_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
@@ -67,15 +79,16 @@ class Scene {
   [[nodiscard]] Traced run(const Fault& fault, Record record) const;
   [[nodiscard]] std::vector<std::string> complaints_about(const Fault& fault,
                                                           const Traced& traced) const;
-  [[nodiscard]] bool is_all_there(const Snapshot& now, const std::string& output) const;
   [[nodiscard]] std::vector<std::string> complaints_after_kill(const Snapshot& now) const;
+  [[nodiscard]] bool has(Outputs outputs) const;
 
   Kind kind_;
   TempDir dir_;
   std::string folder_;
   std::string problem_;
   std::optional<Spec> spec_;
-  UniqueFd printed_;  // what the program prints
+  std::optional<Spec> failing_spec_;  // the same, for a command that fails
+  UniqueFd printed_;                  // what the program prints
   Snapshot before_;
   Snapshot after_success_;
   std::set<std::string> mounts_before_;

@@ -427,7 +427,7 @@ TEST_F(Outputs, AFileDoesNotTakeThePlaceOfADirectoryAroundAnException) {
   Plan plan;
   plan.publications = {
       {.path = dir / "out", .destination = dir / "out", .exceptions = {dir / "out/a/keep"}}};
-  const Result<Staging> staging = Staging::make(plan);
+  Result<Staging> staging = Staging::make(plan);
   ASSERT_TRUE(staging);
   std::ofstream(staging->outputs().front().tree() + "/a") << "file";
   const Result<void> published = publish(*staging);

@@ -6,10 +6,11 @@
 
 namespace hermetic {
 
-// By one rename or exchange where the file system allows it, else entry by entry with a journal
-// that is rolled back; across file systems by a copy under a temporary name. If one output fails,
-// those before it are taken back, so that every destination holds what it held before.
-[[nodiscard]] Result<void> publish(const Staging& staging);
+// By one rename or exchange where the file system allows it, else entry by entry; across file
+// systems by a copy under a temporary name. If one output fails, those before it are taken back, so
+// that every destination holds what it held before; if we are killed, a later run does that by the
+// journal, or finishes what was done. Abandons the staged trees if something cannot be put back.
+[[nodiscard]] Result<void> publish(Staging& staging);
 
 // Moves or copies the outputs of a failed run into `directory`, as "0", "1"… in the order of the
 // plan.

@@ -2,19 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <ctime>
+#include <set>
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/outputs/journal.h"
+#include "hermetic/outputs/private_folder.h"
+#include "hermetic/outputs/recovery.h"
 
 namespace hermetic {
 namespace {
@@ -39,72 +40,23 @@ bool is_shown(const Plan& plan, std::string_view directory) {
   });
 }
 
-// Directories for temporary files first; then those above the destination, which are on its mount
-// more often.
-std::vector<std::string> candidates_for(const Plan& plan, const std::string& destination) {
+// Where an output is prepared: directories for temporary files come first, then those above the
+// destination; one on the mount of the destination before all others. "" if there is none.
+std::string base_for(const Plan& plan, const std::string& destination) {
   const std::string start = existing_part(std::string(parent_of(destination)));
-  std::vector<std::string> usable;
-  const auto consider = [&](const std::string& directory) {
-    if (::access(directory.c_str(), W_OK | X_OK) == 0 && !is_shown(plan, directory))
-      usable.push_back(directory);
-  };
-  consider("/var/tmp");
-  consider("/tmp");
+  std::vector<std::string> candidates = {"/var/tmp", "/tmp"};
   for (std::string above = start;; above = std::string(parent_of(above))) {
-    consider(above);
+    candidates.push_back(above);
     if (above == "/") break;
   }
   const std::uint64_t wanted = mount_of(start);
-  std::stable_partition(usable.begin(), usable.end(), [&](const std::string& directory) {
-    return mount_of(directory) == wanted;
-  });
-  return usable;
-}
-
-// Removes what runs of this user that were killed have left in `base`. Young directories are let
-// be: their run may be about to lock them.
-void remove_stale(const std::string& base) {
-  constexpr std::time_t kYoung = 60;
-  const Result<UniqueFd> directory = open_directory(AT_FDCWD, base);
-  if (!directory) return;
-  const Result<std::vector<std::string>> names = names_in(directory->get());
-  if (!names) return;
-  const std::string prefix = fmt::format(".hermetic-{}-", ::geteuid());
-  for (const std::string& name : *names) {
-    if (!name.starts_with(prefix)) continue;
-    const Result<UniqueFd> stale = open_directory(directory->get(), name);
-    struct stat status = {};
-    if (!stale || ::fstat(stale->get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
-    if (::time(nullptr) - status.st_mtim.tv_sec < kYoung) continue;
-    if (::flock(stale->get(), LOCK_EX | LOCK_NB) == 0) (void)remove_tree(directory->get(), name);
+  std::string first;
+  for (const std::string& candidate : candidates) {
+    if (::access(candidate.c_str(), W_OK | X_OK) != 0 || is_shown(plan, candidate)) continue;
+    if (mount_of(candidate) == wanted) return candidate;
+    if (first.empty()) first = candidate;
   }
-}
-
-Result<StagedOutput> stage(const Plan& plan, const Publication& publication) {
-  const std::vector<std::string> candidates = candidates_for(plan, publication.destination);
-  if (candidates.empty())
-    return unsupported(
-        fmt::format("there is no directory in which the output '{}' can be prepared unseen",
-                    printable(publication.path)),
-        "make /var/tmp writable, or declare it as no input");
-  remove_stale(candidates.front());
-  StagedOutput staged{.publication = publication};
-  std::string name = fmt::format("{}/.hermetic-{}-XXXXXX",
-                                 candidates.front() == "/" ? "" : candidates.front(), ::geteuid());
-  if (::mkdtemp(name.data()) == nullptr)
-    return system_error(
-        fmt::format("cannot make a directory in '{}'", printable(candidates.front())), errno);
-  staged.directory = name;
-  Result<UniqueFd> opened = open_directory(AT_FDCWD, name);
-  if (!opened) {
-    ::rmdir(name.c_str());
-    return std::move(opened).error();
-  }
-  staged.descriptor = std::move(*opened);
-  // Held while we live: a directory that is not locked was left by a run that was killed, and can
-  // go.
-  (void)::flock(staged.descriptor.get(), LOCK_EX | LOCK_NB);
-  return staged;
+  return first;
 }
 
 // An output that is there already keeps its mode.
@@ -115,21 +67,18 @@ mode_t mode_for(const Publication& publication, mode_t usual) {
   return status.st_mode & 0777;
 }
 
-Result<void> make_tree(const StagedOutput& staged) {
-  const int directory = staged.descriptor.get();
+Result<void> make_tree(int directory, const Publication& publication) {
   const auto failed = [&] {
-    return system_error(
-        fmt::format("cannot prepare the output '{}'", printable(staged.publication.path)), errno);
+    return system_error(fmt::format("cannot prepare the output '{}'", printable(publication.path)),
+                        errno);
   };
-  if (staged.publication.type == FileType::File) {
+  if (publication.type == FileType::File) {
     const UniqueFd file(::openat(directory, "tree", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file.is_open() || ::fchmod(file.get(), mode_for(staged.publication, 0644)) != 0)
-      return failed();
+    if (!file.is_open() || ::fchmod(file.get(), mode_for(publication, 0644)) != 0) return failed();
     return {};
   }
   if (::mkdirat(directory, "tree", 0700) != 0) return failed();
-  if (::fchmodat(directory, "tree", mode_for(staged.publication, 0755) | 0700, 0) != 0)
-    return failed();
+  if (::fchmodat(directory, "tree", mode_for(publication, 0755) | 0700, 0) != 0) return failed();
   return {};
 }
 
@@ -137,9 +86,32 @@ Result<void> make_tree(const StagedOutput& staged) {
 
 Result<Staging> Staging::make(const Plan& plan) {
   Staging staging;
+  if (plan.publications.empty()) return staging;
+  // What stays is told by "hermetic gc"; it is no reason not to run.
+  std::set<std::string> looked_through;
+  const auto recover = [&](const std::string& base) {
+    if (!base.empty() && looked_through.insert(base).second) (void)recover_abandoned(base);
+  };
+  recover(journal_base());
+  std::vector<std::string> bases;
   for (const Publication& publication : plan.publications) {
-    staging.outputs_.push_back(TRY(stage(plan, publication)));
-    TRY(make_tree(staging.outputs_.back()));
+    bases.push_back(base_for(plan, publication.destination));
+    if (bases.back().empty())
+      return unsupported(
+          fmt::format("there is no directory in which the output '{}' can be prepared unseen",
+                      printable(publication.path)),
+          "make /var/tmp writable, or declare it as no input");
+    recover(bases.back());
+  }
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const Publication& publication = plan.publications[i];
+    PrivateFolder folder =
+        TRY(make_private_folder(bases[i], [&](const PrivateFolder& made) -> Result<void> {
+          return make_tree(made.descriptor.get(), publication);
+        }));
+    staging.outputs_.push_back({.publication = publication,
+                                .directory = std::move(folder.path),
+                                .descriptor = std::move(folder.descriptor)});
   }
   return staging;
 }

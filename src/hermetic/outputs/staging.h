@@ -14,8 +14,7 @@ namespace hermetic {
 // One output's tree: the entry "tree" of a private directory.
 struct StagedOutput {
   Publication publication;
-  std::string directory;  // "/var/tmp/.hermetic-1000-Xy12Ab"; holds an entry "tree", and "old"
-                          // while publishing
+  std::string directory;  // "/var/tmp/.hermetic-1000-Xy12Ab"; holds an entry "tree"
   UniqueFd descriptor;    // of `directory`
 
   [[nodiscard]] std::string tree() const { return directory + "/tree"; }
@@ -25,7 +24,8 @@ struct StagedOutput {
 class Staging {
  public:
   // Makes a tree for each publication, where the command cannot see it and, if possible, on the
-  // mount of its destination, so that publishing is a rename.
+  // mount of its destination, so that publishing is a rename. Before that it clears up after runs
+  // that were killed: a destination may be half published.
   static Result<Staging> make(const Plan& plan);
 
   Staging() = default;
@@ -36,6 +36,9 @@ class Staging {
   ~Staging();
 
   [[nodiscard]] const std::vector<StagedOutput>& outputs() const { return outputs_; }
+
+  // Lets the trees be: they hold what could not be put back. A journal takes care of them.
+  void abandon() { outputs_.clear(); }
 
  private:
   std::vector<StagedOutput> outputs_;
