@@ -9,7 +9,7 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check doctor plan run shell help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check doctor gc plan run shell help version --help --version' -- "$word")
     return
   fi
   case $previous in
@@ -44,12 +44,15 @@ _hermetic() {
       ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor plan run shell help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor gc plan run shell help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
     doctor:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
+      ;;
+    gc:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
       ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")

@@ -2,12 +2,13 @@
 complete -c hermetic -f
 complete -c hermetic -n __fish_use_subcommand -a check -d 'Checks spec files and proves that their inputs, outputs and temps are disjoint.'
 complete -c hermetic -n __fish_use_subcommand -a doctor -d 'Shows which promises this host can keep, found by trying them.'
+complete -c hermetic -n __fish_use_subcommand -a gc -d 'Removes what killed runs have left, and puts their outputs right.'
 complete -c hermetic -n __fish_use_subcommand -a plan -d 'Shows what the command would see and which promises hold; runs nothing.'
 complete -c hermetic -n __fish_use_subcommand -a run -d 'Runs a command that sees nothing but what is declared.'
 complete -c hermetic -n __fish_use_subcommand -a shell -d 'Opens an interactive shell, or COMMAND, in the sandbox.'
 complete -c hermetic -n __fish_use_subcommand -a help -d 'Shows this help, or that of a command.'
 complete -c hermetic -n __fish_use_subcommand -a version -d 'Shows the version.'
-complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check doctor plan run shell help version'
+complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check doctor gc plan run shell help version'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -F
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l why -r -F -d 'say which rule decides whether PATH may be read, written or executed'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l help -d 'show this help'
@@ -17,6 +18,9 @@ complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l color -x -a 'aut
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l inside -x -d 'used by doctor itself, inside its trial sandbox'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l act -x -d 'the same: what to try there'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l help -d 'show this help'
+complete -c hermetic -n '__fish_seen_subcommand_from gc' -F
+complete -c hermetic -n '__fish_seen_subcommand_from gc' -l json -d 'print JSON'
+complete -c hermetic -n '__fish_seen_subcommand_from gc' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -F
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -l spec -r -F -d 'take the spec from FILE (YAML or JSON; - is standard input)'
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -l input -r -F -d 'allow reading the file or tree PATH'

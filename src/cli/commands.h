@@ -16,6 +16,8 @@ const Subcommand& check_description();
 int check_main(std::span<char* const> words);
 const Subcommand& doctor_description();
 int doctor_main(std::span<char* const> words);
+const Subcommand& gc_description();
+int gc_main(std::span<char* const> words);
 const Subcommand& plan_description();
 int plan_main(std::span<char* const> words);
 const Subcommand& run_description();

@@ -79,5 +79,20 @@ TEST(KilledWhileRecovering, IsRecoveredByTheNext) {
   expect_no_complaints([] { return complaints_about_recovery(Outputs::Copied, 3); });
 }
 
+TEST(KilledWhilePublishing, IsPutRightByTheProgram) {
+  expect_no_complaints([]() -> std::string {
+    Scene scene({.outputs = Outputs::Merged});
+    if (!scene.problem().empty()) return scene.problem();
+    const Traced traced = scene.interrupt({Role::Supervisor, 5, kKill, SYS_renameat2});
+    if (!traced.reached || !is_half_done(scene)) return "the run was not killed in time";
+    const Plain gc = run_plainly({HERMETIC_PROGRAM, "gc", scene.folder()});
+    if (gc.code != 0 || !gc.text.starts_with("taken back /var/tmp/.hermetic-")) return gc.text;
+    if (!names_of("/var/tmp").empty()) return "something is left";
+    std::string complaints;
+    for (const std::string& complaint : scene.complaints_after_recovery()) complaints += complaint;
+    return complaints;
+  });
+}
+
 }  // namespace
 }  // namespace hermetic

@@ -1,0 +1,82 @@
+// hermetic gc: clears up after runs that were killed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "hermetic/base/json_text.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/outputs/recovery.h"
+
+namespace hermetic::cli {
+namespace {
+
+std::string as_text(const std::vector<Leftover>& found) {
+  if (found.empty()) return "nothing was left behind\n";
+  std::string text;
+  for (const Leftover& leftover : found)
+    text += fmt::format("{:<10} {}{}{}\n", to_string(leftover.fate), printable(leftover.path),
+                        leftover.detail.empty() ? "" : ": ", printable(leftover.detail));
+  return text;
+}
+
+std::string as_json(const std::vector<Leftover>& found) {
+  JsonText json;
+  json.begin_object().key("leftovers").begin_array();
+  for (const Leftover& leftover : found) {
+    std::string fate(to_string(leftover.fate));
+    std::replace(fate.begin(), fate.end(), ' ', '_');
+    json.begin_object();
+    json.key("detail").text(leftover.detail);
+    json.key("fate").text(fate);
+    json.key("path").text(leftover.path);
+    json.end_object();
+  }
+  return json.end_array().end_object().str() + "\n";
+}
+
+// Where runs prepare outputs and keep journals. The first two need not be there.
+Result<std::vector<Leftover>> collect(const std::vector<std::string>& directories) {
+  std::vector<Leftover> found;
+  const auto add = [&](std::vector<Leftover> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(found));
+  };
+  for (const char* usual : {"/var/tmp", "/tmp"})
+    if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
+  for (const std::string& directory : directories) {
+    std::vector<Leftover> more = TRY(recover_abandoned(directory));
+    add(std::move(more));
+  }
+  return found;
+}
+
+}  // namespace
+
+const Subcommand& gc_description() {
+  static const Subcommand description{
+      .name = "gc",
+      .synopsis = "[DIRECTORY]... [--json]",
+      .summary = "Removes what killed runs have left, and puts their outputs right.",
+      .options = {{"--json", "", "print JSON"}, {"--help", "", "show this help"}}};
+  return description;
+}
+
+int gc_main(std::span<char* const> words) {
+  const Result<Arguments> arguments = parse_arguments(gc_description(), words);
+  if (!arguments) return report(arguments.error());
+  if (arguments->has("--help")) return print(help_for(gc_description())), kSuccess;
+  if (!arguments->command.empty())
+    return report(invalid("'hermetic gc' runs no command", "name directories"));
+  const Result<std::vector<Leftover>> found = collect(arguments->words);
+  if (!found) return report(found.error());
+  print(arguments->has("--json") ? as_json(*found) : as_text(*found));
+  const bool kept = std::any_of(found->begin(), found->end(), [](const Leftover& leftover) {
+    return leftover.fate == Leftover::Fate::Kept;
+  });
+  return kept ? kFailed : kSuccess;
+}
+
+}  // namespace hermetic::cli
