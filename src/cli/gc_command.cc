@@ -9,6 +9,7 @@
 #include "hermetic/base/json_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/monitor/control_group.h"
 #include "hermetic/outputs/recovery.h"
 
 namespace hermetic::cli {
@@ -38,12 +39,15 @@ std::string as_json(const std::vector<Leftover>& found) {
   return json.end_array().end_object().str() + "\n";
 }
 
-// Where runs prepare outputs and keep journals. The first two need not be there.
+// The control groups of runs; then where they prepare outputs and keep journals, of which the first
+// two need not be there.
 Result<std::vector<Leftover>> collect(const std::vector<std::string>& directories) {
   std::vector<Leftover> found;
   const auto add = [&](std::vector<Leftover> more) {
     std::move(more.begin(), more.end(), std::back_inserter(found));
   };
+  for (std::string& group : ControlGroups::of_this_process().remove_abandoned())
+    found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(group), .detail = ""});
   for (const char* usual : {"/var/tmp", "/tmp"})
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {

@@ -12,6 +12,7 @@ apart() { # script
   "${unshare[@]}" bash -euo pipefail -c '
     mount -t tmpfs none /var/tmp
     mount -t tmpfs none /tmp
+    mount -t tmpfs none /sys/fs/cgroup
     mkdir /var/tmp/w
     cd /var/tmp/w
     hermetic() { "$HERMETIC_PROGRAM" "$@"; }
@@ -67,6 +68,31 @@ apart() { # script
   [[ $output == "kept "*"d/.hermetic-"*": the journal in '/no/journal' is not there"* ]]
   run -125 apart "$script --json"
   [[ $output == *'"fate":"kept"'* ]]
+}
+
+@test "the control group of a killed run is removed" {
+  if ((EUID != 0)) || ! "$HERMETIC_PROGRAM" doctor | grep -q '^enforced *memory-limit'; then
+    skip "no control group is ours here"
+  fi
+  "$HERMETIC_PROGRAM" run --quiet --memory 400M -- sleep 4712.5 &
+  local run=$! i
+  groups() { find /sys/fs/cgroup -maxdepth 5 -name "hermetic-$UID-$run-*" 2>/dev/null; }
+  for ((i = 0; i < 200; ++i)); do
+    if [ -n "$(groups)" ]; then break; fi
+    sleep 0.05
+  done
+  [ -n "$(groups)" ]
+  "$HERMETIC_PROGRAM" gc >/dev/null
+  [ -n "$(groups)" ] # it lives
+  kill -KILL "$run"
+  wait "$run" || true
+  # Its processes need a moment to be gone.
+  for ((i = 0; i < 200; ++i)); do
+    "$HERMETIC_PROGRAM" gc >/dev/null
+    if [ -z "$(groups)" ]; then break; fi
+    sleep 0.05
+  done
+  [ -z "$(groups)" ]
 }
 
 @test "JSON names what was found" {
