@@ -247,16 +247,14 @@ Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& p
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (::mkdir(path.c_str(), 0755) != 0) return failed(errno);
     UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!descriptor.is_open() && errno == ENOENT) continue;
-    if (!descriptor.is_open()) {
-      const int error = errno;
-      ::rmdir(path.c_str());
-      return failed(error);
+    const int error = descriptor.is_open() ? EBUSY : errno;
+    const bool locked = descriptor.is_open() && ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
+    if (locked && is_directory(path)) {
+      group.folders_.push_back({path, std::move(descriptor)});
+      return {};
     }
-    const bool locked = ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
-    group.folders_.push_back({path, std::move(descriptor)});
-    if (locked && is_directory(path)) return {};
-    group.folders_.pop_back();
+    ::rmdir(path.c_str());
+    if (error != EBUSY && error != ENOENT) return failed(error);
   }
   return failed(EBUSY);
 }
