@@ -371,7 +371,9 @@ GroupLimits group_limits(const Plan& plan, const ControlGroups& groups) {
   limits.count_disk =
       groups.has(Controller::DiskAccounting) && plan.limits.disk_write_bytes.has_value();
   limits.members_may_mount = plan.allow_nested_namespaces;
-  limits.count_cpu_time = groups.has(Controller::CpuAccounting) && plan.limits.cpu_time.has_value();
+  // Who may mount would see the files of the caller's group, if it had none of its own.
+  limits.count_cpu_time = groups.has(Controller::CpuAccounting) &&
+                          (plan.limits.cpu_time || plan.allow_nested_namespaces);
   return limits;
 }
 

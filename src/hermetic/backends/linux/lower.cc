@@ -435,10 +435,11 @@ class Lowering {
   // them is locked.
   void second_user_namespace() {
     add({.kind = StepKind::EnterUserNamespace});
-    const unsigned inner = inner_number();
-    write_proc("self/uid_map", fmt::format("{0} {0} 1\n", inner));
-    write_proc("self/gid_map", fmt::format("{0} {0} 1\n", inner));
-    if (!plan_.allow_nested_namespaces) write_proc("sys/user/max_user_namespaces", "0\n");
+    for (const char* map : {"self/uid_map", "self/gid_map"})
+      write_proc(map, fmt::format("{0} {0} 1\n", inner_number()));
+    // Root owns its caller's control groups, and mounts none without a namespace for them.
+    const char* kind = plan_.allow_nested_namespaces ? "cgroup" : "user";
+    if (!nests()) write_proc(fmt::format("sys/user/max_{}_namespaces", kind), "0\n");
   }
 
   void landlock(const LandlockRule& rule) {

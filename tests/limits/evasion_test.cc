@@ -1,0 +1,57 @@
+// Ways around a limit, and to wrong numbers, that the kernel leaves open: each with its control.
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "hermetic/monitor/control_group.h"
+#include "tests/sandbox/sandbox.h"
+
+namespace hermetic {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using ::testing::StartsWith;
+using ::testing::VariantWith;
+
+constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
+
+bool has_group_for(Controller controller) {
+  return ControlGroups::of_this_process().has(controller);
+}
+
+// The group that this process is in, of version 2 or of the memory's.
+std::string own_group() {
+  std::ifstream file("/proc/self/cgroup");
+  const bool unified = ControlGroups::of_this_process().version() == 2;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t place = line.find(unified ? "0::" : ":memory:");
+    if (place == std::string::npos) continue;
+    return (unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory") +
+           line.substr(line.rfind(':') + 1);
+  }
+  return "";
+}
+
+// Who may mount, and is the owner of the files as root or as one who was given groups, does not get
+// at those of the caller.
+TEST(Group, OfTheCallerIsOutOfReach) {
+  if (!has_group_for(Controller::CpuAccounting)) GTEST_SKIP() << "no control group is ours here";
+  const std::string name = "hermetic-test-" + std::to_string(::getpid());
+  const std::string made = own_group() + "/" + name;
+  const Words act = {misbehave("evade_limit"), "make-group", name};
+  EXPECT_EQ(run_plainly(act).text, "succeeded\n");
+  EXPECT_EQ(::rmdir(made.c_str()), 0) << made;
+  Draft nested;
+  nested.allow_nested_namespaces = true;
+  const Outcome outcome = run(sandboxed(act).overlay(nested));
+  EXPECT_NE(::rmdir(made.c_str()), 0) << made << ", " << outcome.standard_output.text;
+}
+
+}  // namespace
+}  // namespace hermetic
