@@ -21,8 +21,35 @@ using ::testing::VariantWith;
 
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
 
+SpecBuilder evader(Words words) {
+  words.insert(words.begin(), misbehave("evade_limit"));
+  return sandboxed(std::move(words));
+}
+
+// Limits that are only observed on this host are given up.
+SpecBuilder limited(SpecBuilder builder, const ResourceLimits& limits) {
+  Draft draft;
+  for (const auto& [clause, capability] : LinuxBackend::make().value().probe().clauses)
+    if (capability.strength == Strength::Observed)
+      draft.give_up.insert(std::string(to_string(clause)));
+  return builder.limits(limits).overlay(draft);
+}
+
 bool has_group_for(Controller controller) {
   return ControlGroups::of_this_process().has(controller);
+}
+
+// Who is asked to end gets time for that, and no more of anything else than before.
+TEST(Grace, HasTheSameLimits) {
+  RunOptions options = captured();
+  options.grace = 20s;
+  const SpecBuilder late = evader({"spin-late", "6", "1500"});
+  const Outcome outcome = run(limited(late, {.cpu_time = 400ms, .wall_time = 200ms}), options);
+  EXPECT_EQ(outcome.ending, Ending(TimedOut{200ms}));
+  EXPECT_LT(outcome.usage.cpu_time(), 4s);
+  // Without the limit it computes to its end.
+  const Outcome control = run(SpecBuilder(late).limits({.wall_time = 200ms}), options);
+  EXPECT_GE(control.usage.cpu_time(), 7s);
 }
 
 // The group that this process is in, of version 2 or of the memory's.

@@ -219,7 +219,7 @@ class LinuxRun final : public Run {
 
   [[nodiscard]] int timeout() const {
     std::optional<Clock::time_point> next = deadline();
-    if (const auto due = monitor_->due(); due && !stopping_)
+    if (const auto due = monitor_->due(); due && !killing_)
       next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
@@ -263,14 +263,22 @@ class LinuxRun final : public Run {
       end_everybody();
     } else if (!stopping_ && deadline() && now >= *deadline()) {
       stop(TimedOut{*plan_.limits.wall_time});
-    } else if (const auto due = monitor_->due(); !stopping_ && due && now >= *due) {
-      const std::optional<Ending> over = monitor_->look(now);
-      if (options_.sample_every && now >= sampled_ + *options_.sample_every) {
-        events_.on_sample(monitor_->last());
-        sampled_ = now;
-      }
-      if (over) stop(*over);
+    } else if (const auto due = monitor_->due(); !killing_ && due && now >= *due) {
+      look(now);
     }
+  }
+
+  void look(Clock::time_point now) {
+    const std::optional<Ending> over = monitor_->look(now);
+    if (options_.sample_every && now >= sampled_ + *options_.sample_every) {
+      events_.on_sample(monitor_->last());
+      sampled_ = now;
+    }
+    if (!over) return;
+    if (!stopping_)
+      stop(*over);
+    else if (std::holds_alternative<OverLimit>(*over))
+      end_everybody();  // it was given time to end, and nothing else
   }
 
   // Who is out of time is asked to end, who is over another limit is not.
