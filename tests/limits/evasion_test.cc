@@ -52,6 +52,30 @@ TEST(Grace, HasTheSameLimits) {
   EXPECT_GE(control.usage.cpu_time(), 7s);
 }
 
+// A caller that asks often does not keep the run from being looked at.
+TEST(Snapshots, DoNotPutOffTheLooks) {
+  const Spec spec =
+      limited(sandboxed({misbehave("use_up"), "spin", "4", "2000"}), {.cpu_time = 300ms})
+          .build()
+          .value();
+  LinuxBackend linux = LinuxBackend::make().value();
+  const Plan plan = make_plan(spec, linux.probe()).value();
+  Silence events;
+  const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
+  std::atomic<bool> over = false;
+  std::thread watcher([&] {
+    while (!over) {
+      (void)run->snapshot();
+      std::this_thread::sleep_for(5ms);
+    }
+  });
+  const Outcome outcome = run->wait().value();
+  over = true;
+  watcher.join();
+  EXPECT_THAT(outcome.ending, VariantWith<OverLimit>(testing::_));
+  EXPECT_LT(outcome.usage.cpu_time(), 3s);  // of the eight that it meant to take
+}
+
 // The group that this process is in, of version 2 or of the memory's.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");

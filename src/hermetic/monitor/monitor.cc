@@ -57,6 +57,7 @@ std::optional<Monitor::Clock::time_point> Monitor::due() const {
 
 std::optional<Ending> Monitor::look(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  looked_ = now;  // and a snapshot is no look: whoever asks for those would put this off
   take_sample(now);
   if (const std::optional<OverLimit> breach = over()) {
     violations_.push_back(*breach);
@@ -92,7 +93,6 @@ bool Monitor::needs_processes() const {
 }
 
 void Monitor::take_sample(Clock::time_point now) {
-  looked_ = now;
   usage_.wall_time = duration_cast<microseconds>(now - started_);
   if (needs_processes()) {
     using Transfers = ProcessTable::Transfers;

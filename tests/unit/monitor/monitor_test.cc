@@ -90,6 +90,17 @@ TEST(Monitor, ABreachBetweenTwoLooksIsNoticedAtTheEnd) {
   EXPECT_EQ(stricter.violations()[0].which, "memory");
 }
 
+TEST(Monitor, SnapshotsDoNotPutOffTheNextLook) {
+  const Spinner spinner;
+  Monitor monitor = Monitor::of_process(spinner.process(), {.cpu_time = std::chrono::hours(1)});
+  monitor.start();
+  const auto due = monitor.due();
+  (void)monitor.snapshot();
+  EXPECT_EQ(monitor.due(), due);
+  EXPECT_FALSE(monitor.look(*due));
+  EXPECT_EQ(monitor.due(), *due + kLimitInterval);
+}
+
 TEST(Monitor, MayBeAskedFromSeveralThreads) {
   const Spinner spinner;
   Monitor monitor = Monitor::of_process(spinner.process(), {.cpu_time = std::chrono::hours(1)});
