@@ -76,6 +76,11 @@ TEST(Snapshots, DoNotPutOffTheLooks) {
   EXPECT_LT(outcome.usage.cpu_time(), 3s);  // of the eight that it meant to take
 }
 
+TEST(IdleTime, IsNotCountedWhileProcessesThatNobodyWaitsForCompute) {
+  const SpecBuilder busy = evader({"spin-in-turns", "3", "2000"});
+  EXPECT_TRUE(run(SpecBuilder(busy).limits({.idle_time = 1s})).success());
+}
+
 // The group that this process is in, of version 2 or of the memory's.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");

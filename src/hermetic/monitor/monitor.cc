@@ -116,6 +116,8 @@ void Monitor::take_sample(Clock::time_point now) {
       if (options_.by_process) add_process(sample);
     }
     take_larger(user, system);
+    cpu_time_now_ = user + system;
+    written_now_ = transfers.written_bytes;
     if (transfers.written_bytes >= usage_.transfers.written_bytes) usage_.transfers = transfers;
     if (usage_.memory_measure == Usage::MemoryMeasure::LargestProcess)
       usage_.memory_measure = Usage::MemoryMeasure::Samples;
@@ -194,12 +196,13 @@ std::optional<OverLimit> Monitor::over() const {
 
 bool Monitor::is_idle(Clock::time_point now) {
   if (!options_.limits.idle_time) return false;
-  const bool active = usage_.cpu_time() >= cpu_time_then_ + kActivity ||
-                      usage_.transfers.written_bytes != written_then_;
+  // Who ends and is not waited for takes what it has used out of the sums: they may become smaller.
+  const bool active = cpu_time_now_ >= cpu_time_then_ + kActivity ||
+                      cpu_time_now_ < cpu_time_then_ || written_now_ != written_then_;
   if (active) {
     active_ = now;
-    cpu_time_then_ = usage_.cpu_time();
-    written_then_ = usage_.transfers.written_bytes;
+    cpu_time_then_ = cpu_time_now_;
+    written_then_ = written_now_;
   }
   return now - active_ >= *options_.limits.idle_time;
 }

@@ -93,7 +93,10 @@ class Monitor {
   std::vector<ProcessSample> alive_;
   std::map<Key, ProcessUsage> by_process_;
   std::vector<OverLimit> violations_;
-  // When it last did something, and what it had done by then.
+  // What those who are there have done.
+  std::chrono::microseconds cpu_time_now_ = {};
+  std::uint64_t written_now_ = 0;
+  // When somebody last did something, and what they had done by then.
   Clock::time_point active_ = {};
   std::chrono::microseconds cpu_time_then_ = {};
   std::uint64_t written_then_ = 0;
