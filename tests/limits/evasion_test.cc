@@ -109,5 +109,20 @@ TEST(Group, OfTheCallerIsOutOfReach) {
   EXPECT_NE(::rmdir(made.c_str()), 0) << made << ", " << outcome.standard_output.text;
 }
 
+// Runs that start at the same moment clear up after others, and leave each other alone.
+TEST(Group, IsMadeByManyAtOnce) {
+  const ControlGroups groups = ControlGroups::of_this_process();
+  if (!groups.has(Controller::CpuAccounting)) GTEST_SKIP() << groups.why_not();
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i)
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 400; ++turn)
+        if (!groups.make({.count_cpu_time = true})) ++failed;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
+}
+
 }  // namespace
 }  // namespace hermetic

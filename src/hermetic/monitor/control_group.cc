@@ -244,8 +244,12 @@ Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& p
   const auto failed = [&](int error) {
     return system_error(fmt::format("cannot make the control group '{}'", printable(path)), error);
   };
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    if (::mkdir(path.c_str(), 0755) != 0) return failed(errno);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (::mkdir(path.c_str(), 0755) != 0) {
+      if (errno != EEXIST || attempt == 0) return failed(errno);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it is about to be removed
+      continue;
+    }
     UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const int error = descriptor.is_open() ? EBUSY : errno;
     const bool locked = descriptor.is_open() && ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
