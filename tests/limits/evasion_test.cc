@@ -81,6 +81,18 @@ TEST(IdleTime, IsNotCountedWhileProcessesThatNobodyWaitsForCompute) {
   EXPECT_TRUE(run(SpecBuilder(busy).limits({.idle_time = 1s})).success());
 }
 
+TEST(MemoryLimit, HoldsForSocketsToo) {
+  if (!has_group_for(Controller::Memory)) GTEST_SKIP() << "no control group is ours here";
+  const SpecBuilder fill =
+      evader({"sockets", "60"}).network({.mode = NetworkPolicy::Mode::Loopback});
+  EXPECT_GE(std::stoi(output_of(fill)), 60);
+  const Outcome outcome = run(SpecBuilder(fill).limits({.memory_bytes = 20 * kMegabyte}));
+  // Version 2 ends it, version 1 lets it have no more.
+  if (outcome.success()) {
+    EXPECT_LE(std::stoi(outcome.standard_output.text), 40);
+  }
+}
+
 // The group that this process is in, of version 2 or of the memory's.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");

@@ -132,6 +132,8 @@ std::vector<Setting> separate_settings(const GroupLimits& limits) {
     // Or the limit would only move the memory to the swap.
     settings.push_back({Controller::Memory, "memory.swappiness", "0"});
     settings.push_back({Controller::Memory, "memory.memsw.limit_in_bytes", bytes, true});
+    // What waits in sockets is counted apart.
+    settings.push_back({Controller::Memory, "memory.kmem.tcp.limit_in_bytes", bytes, true});
   }
   if (limits.processes)
     settings.push_back({Controller::Processes, "pids.max", std::to_string(*limits.processes)});
