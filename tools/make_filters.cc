@@ -158,6 +158,34 @@ void deny_socket_families(Filter& filter) {
                    {low_bits(0, kAll, family), low_bits(1, kType, SOCK_SEQPACKET)});
 }
 
+// A pool of pages that no control group counts.
+void deny_huge_pages(Filter& filter) {
+  constexpr unsigned kOfSegment = 04000;  // SHM_HUGETLB
+  filter.deny_if("mmap", ENOMEM, {low_bits(3, MAP_HUGETLB, MAP_HUGETLB)});
+  filter.deny_if("memfd_create", EINVAL, {low_bits(1, MFD_HUGETLB, MFD_HUGETLB)});
+  filter.deny_if("shmget", ENOMEM, {low_bits(2, kOfSegment, kOfSegment)});
+}
+
+// Init has the command's user, and some calls ask for no more than that: slowed down it would end
+// the run late, and without files it could not count.
+void deny_changes_of_init(Filter& filter) {
+  constexpr scmp_datum_t kAll = 0xFFFFFFFF;
+  constexpr scmp_datum_t kInit = 1;
+  constexpr int kIoProcess = 1;  // IOPRIO_WHO_PROCESS
+  constexpr int kIoUser = 3;     // IOPRIO_WHO_USER
+  filter.deny_if("prlimit64", EPERM,
+                 {low_bits(0, kAll, kInit),
+                  {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
+  for (const char* call :
+       {"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"})
+    filter.deny_if(call, EPERM, {low_bits(0, kAll, kInit)});
+  filter.deny_if("setpriority", EPERM,
+                 {low_bits(0, kAll, PRIO_PROCESS), low_bits(1, kAll, kInit)});
+  filter.deny_if("setpriority", EPERM, {low_bits(0, kAll, PRIO_USER)});
+  filter.deny_if("ioprio_set", EPERM, {low_bits(0, kAll, kIoProcess), low_bits(1, kAll, kInit)});
+  filter.deny_if("ioprio_set", EPERM, {low_bits(0, kAll, kIoUser)});
+}
+
 // The caller may be root: a set-user-id file that appears on the host would be root's.
 void deny_set_id_bits(Filter& filter) {
   struct Call {
@@ -179,6 +207,8 @@ std::vector<sock_filter> compile(const Variant& variant) {
   Filter filter;
   deny_kernel_surface(filter);
   deny_socket_families(filter);
+  deny_huge_pages(filter);
+  deny_changes_of_init(filter);
   // Typing into, or talking to the console of, a terminal that is not ours.
   for (const unsigned request : {unsigned{TIOCSTI}, unsigned{TIOCLINUX}})
     filter.deny_if("ioctl", EPERM, {low_bits(1, 0xFFFFFFFF, request)});

@@ -93,6 +93,31 @@ TEST(MemoryLimit, HoldsForSocketsToo) {
   }
 }
 
+TEST(MemoryLimit, HoldsForHugePages) {
+  for (const char* by : {"mmap", "memfd"}) {
+    SCOPED_TRACE(by);
+    EXPECT_EQ(run_plainly({misbehave("evade_limit"), "huge-pages", by}).text, "succeeded\n");
+    EXPECT_THAT(run(evader({"huge-pages", by})).standard_output.text, StartsWith("denied"));
+  }
+}
+
+// Init, which counts and which ends the run, is as it was.
+TEST(Init, IsNotTheCommandsToChange) {
+  for (const char* what : {"limit", "class", "parameters", "attributes", "nice", "nice-of-user",
+                           "disk", "disk-of-user"}) {
+    SCOPED_TRACE(what);
+    // The first process of a namespace of its own: some of these mean everybody there.
+    EXPECT_EQ(run_plainly({"unshare", "--map-root-user", "--pid", "--fork",
+                           misbehave("evade_limit"), "change", "1", what})
+                  .text,
+              "succeeded\n");
+    EXPECT_THAT(run(evader({"change", "1", what})).standard_output.text, StartsWith("denied"));
+  }
+  // Its own processes are.
+  EXPECT_EQ(output_of(shell("exec " + misbehave("evade_limit") + " change $$ nice")),
+            "succeeded\n");
+}
+
 // The group that this process is in, of version 2 or of the memory's.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");
