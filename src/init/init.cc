@@ -346,9 +346,12 @@ void watch_transfers() {
   report.started_processes = count_started();
   read_transfers(report.transfers);
   for (std::size_t i = 0; i < linux_backend::kTransferCounts; ++i)
-    report.transfers[i] -= smaller(report.transfers[i], transfers.before[i]);
+    report.transfers[i] =
+        smaller(report.transfers[i] - smaller(report.transfers[i], transfers.before[i]),
+                linux_backend::kLargestUsage);
   const auto& config = *reinterpret_cast<const InitConfig*>(config_bytes);
-  if (config.count_network != 0) report.network_bytes = count_network();
+  if (config.count_network != 0)
+    report.network_bytes = smaller(count_network(), linux_backend::kLargestUsage);
   send(report);
   leave(0);
 }

@@ -81,6 +81,13 @@ TEST(IdleTime, IsNotCountedWhileProcessesThatNobodyWaitsForCompute) {
   EXPECT_TRUE(run(SpecBuilder(busy).limits({.idle_time = 1s})).success());
 }
 
+// However large the numbers are that the command makes of them.
+TEST(Ending, IsTheCommandsOwnWhateverItHasWritten) {
+  const Outcome outcome = run(evader({"write-to-nobody", "4300000"}));  // more than 2^53 bytes
+  EXPECT_EQ(outcome.ending, Ending(Exited{0}));
+  EXPECT_GE(outcome.usage.transfers.written_bytes, std::uint64_t{1} << 53U);
+}
+
 TEST(MemoryLimit, HoldsForSocketsToo) {
   if (!has_group_for(Controller::Memory)) GTEST_SKIP() << "no control group is ours here";
   const SpecBuilder fill =
@@ -116,6 +123,25 @@ TEST(Init, IsNotTheCommandsToChange) {
   // Its own processes are.
   EXPECT_EQ(output_of(shell("exec " + misbehave("evade_limit") + " change $$ nice")),
             "succeeded\n");
+}
+
+// The memory of the caller, which a child shares before it is a sandbox, is not the command's.
+TEST(PeakMemory, OfAKilledRunIsNotThatOfItsCaller) {
+  constexpr std::size_t kSize = 200 * kMegabyte;
+  void* const block =
+      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  std::memset(block, 1, kSize);
+  const Spec spec = shell("sleep 600").build().value();
+  LinuxBackend linux = LinuxBackend::make().value();
+  Silence events;
+  const Plan plan = make_plan(spec, linux.probe()).value();
+  const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
+  run->kill();
+  const Outcome outcome = run->wait().value();
+  ::munmap(block, kSize);
+  EXPECT_EQ(outcome.ending, Ending(Signaled{SIGKILL}));
+  EXPECT_LT(outcome.usage.peak_memory_bytes, 100 * kMegabyte);
 }
 
 // The group that this process is in, of version 2 or of the memory's.

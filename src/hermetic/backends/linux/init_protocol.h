@@ -105,7 +105,8 @@ struct InitReport {
   std::uint64_t transfers[kTransferCounts] = {};  // NOLINT(modernize-avoid-c-arrays)
 };
 
-// Larger numbers are no measurement, and would not fit what they are turned into.
+// Larger numbers would not fit what they are turned into. A command can make its counts as large as
+// it likes, by writing to the null device, so init sends no more than this.
 inline constexpr std::uint64_t kLargestUsage = std::uint64_t{1} << 53U;
 
 // Init is inside with the command, so hermetic believes a report only as far as it makes sense:

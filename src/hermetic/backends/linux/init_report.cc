@@ -49,9 +49,9 @@ Usage usage_of(const rusage& used) {
   const auto time = [](const timeval& value) {
     return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
   };
+  // Without ru_maxrss: init began in the memory of its caller, and the kernel remembers that.
   return {.user_time = time(used.ru_utime),
           .system_time = time(used.ru_stime),
-          .peak_memory_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024,
           .minor_faults = static_cast<std::uint64_t>(used.ru_minflt),
           .major_faults = static_cast<std::uint64_t>(used.ru_majflt),
           .voluntary_switches = static_cast<std::uint64_t>(used.ru_nvcsw),
