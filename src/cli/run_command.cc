@@ -199,11 +199,11 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
                                         : denied});
   }
   if (arguments.has("--usage")) complain({.message = usage_table(outcome.usage)});
-  if (samples) TRY(samples->close());
   if (json_file == "-")
     print(outcome_as_json(plan, outcome, exit_code));
   else if (!json_file.empty())
     TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code)));
+  if (samples) TRY(samples->close());
   return exit_code;
 }
 

@@ -89,7 +89,9 @@ std::string usage_table(const Usage& usage) {
 }
 
 Result<SamplesFile> SamplesFile::make(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // A fifo whose reader is not there, or does not read, must not hold up the loop that keeps the
+  // limits.
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!file.is_open())
     return system_error(fmt::format("cannot write the samples to '{}'", printable(path)), errno);
   return SamplesFile(path, std::move(file));

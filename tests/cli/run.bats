@@ -284,6 +284,14 @@ EOF
   [[ $output == *'cannot write the samples'* ]]
   run -125 hermetic run --samples /dev/full --sample-every 20ms -- sleep 0.3
   [[ $output == *'cannot write the samples'* ]]
+  # The outcome is told all the same, and who does not read holds nobody up.
+  run -125 hermetic run --samples /dev/full --sample-every 20ms --json outcome.json -- sleep 0.3
+  [ -s outcome.json ]
+  mkfifo fifo
+  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples fifo -- true
+  exec 9<>fifo
+  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples fifo --sample-every 1ms --timeout 2s -- sleep 60
+  exec 9>&-
 }
 
 @test "a run with limits that is interrupted leaves no process and no control group" {
