@@ -365,16 +365,20 @@ void let_go(long pid, int status) {
   call(__NR_ptrace, 17 /* PTRACE_DETACH */, pid, 0, signal == SIGTRAP ? 0 : signal);
 }
 
-void reap(long command) {
-  for (;;) {
+// True if there may be more: a command that leaves children without end must not keep us from
+// hearing hermetic.
+bool reap(long command) {
+  constexpr int kAtOnce = 64;
+  for (int i = 0; i < kAtOnce; ++i) {
     int status = 0;
     const long pid = call(__NR_wait4, -1, address(&status), WNOHANG | __WALL, 0);
-    if (pid <= 0) return;
+    if (pid <= 0) return false;
     if (is_stop(status))
       let_go(pid, status);
     else if (pid == command)
       finish({.kind = InitReport::Kind::Ended, .wait_status = status});
   }
+  return true;
 }
 
 void forward(long command, const InitSignal& signal) {
@@ -391,8 +395,9 @@ long watch_children() {
   pollfd watched[2] = {{.fd = static_cast<int>(signals), .events = POLLIN, .revents = 0},
                        {.fd = kInitSocket, .events = POLLIN, .revents = 0}};
   for (;;) {
-    reap(command);
-    call(__NR_ppoll, address(watched), 2, 0, 0, kSignalSetBytes);
+    const __kernel_timespec at_once = {};
+    const bool more = reap(command);
+    call(__NR_ppoll, address(watched), 2, more ? address(&at_once) : 0, 0, kSignalSetBytes);
     if (watched[0].revents != 0) {
       char information[128];
       call(__NR_read, signals, address(information), sizeof information);

@@ -9,12 +9,17 @@
 
 namespace hermetic {
 
-// Every so many calls only, where they are slow.
+// Every so many calls only, where they are slow or were all tried by somebody else.
+inline std::size_t every_so_many() {
+  const char* value = std::getenv("HERMETIC_FAULTS_EVERY");
+  if (value != nullptr) return std::stoul(value);
 #ifdef HERMETIC_SANITIZED
-inline constexpr std::size_t kSlowness = 10;
+  return 10;
 #else
-inline constexpr std::size_t kSlowness = 1;
+  return 1;
 #endif
+}
+inline const std::size_t kSlowness = every_so_many();
 inline constexpr std::size_t kMostComplaints = 10;
 inline constexpr int kKill = 0;
 

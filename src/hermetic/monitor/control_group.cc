@@ -128,6 +128,8 @@ std::vector<Setting> separate_settings(const GroupLimits& limits) {
   std::vector<Setting> settings;
   if (limits.memory_bytes) {
     const std::string bytes = std::to_string(*limits.memory_bytes);
+    // Or groups below this one would not be limited by it; newer kernels know nothing else.
+    settings.push_back({Controller::Memory, "memory.use_hierarchy", "1", true});
     settings.push_back({Controller::Memory, "memory.limit_in_bytes", bytes});
     // Or the limit would only move the memory to the swap.
     settings.push_back({Controller::Memory, "memory.swappiness", "0"});
@@ -239,38 +241,36 @@ void ControlGroups::find_separate(const std::string& root, std::string_view memb
 }
 
 // Locked while we live: a group that is not locked was left by a run that was killed. Whoever
-// removes such a group may take ours in the moment before it is locked; then it is made again.
-Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place,
-                                       const std::string& name) {
-  const std::string path = fmt::format("{}/{}", place, name);
-  const auto failed = [&](int error) {
-    return system_error(fmt::format("cannot make the control group '{}'", printable(path)), error);
-  };
+// removes such groups may take ours for one in the moment before it is locked; then another is
+// made, under another name: what is removed is removed by name.
+Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    if (::mkdir(path.c_str(), 0755) != 0) {
-      if (errno != EEXIST || attempt == 0) return failed(errno);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it is about to be removed
-      continue;
-    }
+    std::uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random)
+      return system_error("cannot get random bytes", errno);
+    const std::string path =
+        fmt::format("{}/{}{}-{:016x}", place, prefix_of_user(), ::getpid(), random);
+    const auto failed = [&](int error) {
+      return system_error(fmt::format("cannot make the control group '{}'", printable(path)),
+                          error);
+    };
+    if (::mkdir(path.c_str(), 0755) != 0) return failed(errno);
     UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const int error = descriptor.is_open() ? EBUSY : errno;
+    const int error = descriptor.is_open() ? ENOENT : errno;
     const bool locked = descriptor.is_open() && ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
     if (locked && is_directory(path)) {
       group.folders_.push_back({path, std::move(descriptor)});
       return {};
     }
     ::rmdir(path.c_str());
-    if (error != EBUSY && error != ENOENT) return failed(error);
+    if (error != ENOENT) return failed(error);
   }
-  return failed(EBUSY);
+  return system_error(fmt::format("cannot keep a control group in '{}'", printable(place)), EBUSY,
+                      "something removes it at once");
 }
 
 Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
   (void)remove_abandoned();
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random)
-    return system_error("cannot get random bytes", errno);
-  const std::string name = fmt::format("{}{}-{:016x}", prefix_of_user(), ::getpid(), random);
   ControlGroup group;
   group.unified_ = unified_;
   std::vector<std::string> made;
@@ -282,7 +282,7 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
     const auto same = std::find(made.begin(), made.end(), place);
     group.controllers_[controller] = static_cast<std::size_t>(same - made.begin());
     if (same != made.end()) continue;
-    TRY(add_folder(group, place, name));
+    TRY(add_folder(group, place));
     made.push_back(place);
   }
   TRY(apply(group, limits));

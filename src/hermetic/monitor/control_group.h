@@ -111,8 +111,7 @@ class ControlGroups {
   static Result<std::string> real_path_of(const std::string& path);
   void find_unified(const std::string& root, std::string_view memberships);
   void find_separate(const std::string& root, std::string_view memberships);
-  static Result<void> add_folder(ControlGroup& group, const std::string& place,
-                                 const std::string& name);
+  static Result<void> add_folder(ControlGroup& group, const std::string& place);
   static Result<void> open_doors(ControlGroup& group, bool below);
   [[nodiscard]] Result<void> pass_on(const ControlGroup& group) const;
   [[nodiscard]] Result<void> apply(const ControlGroup& group, const GroupLimits& limits) const;

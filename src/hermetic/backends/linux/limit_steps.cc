@@ -22,6 +22,11 @@ void add_limit_steps(LoweredScript& script, const Plan& plan, const Facts& facts
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*plan.limits.cpu_time);
     limit(RLIMIT_CPU, static_cast<std::uint64_t>(seconds.count()) + 1);
   }
+  // What the caller may do with priorities, the command may not: it would take a larger share.
+  if (plan.limits.cpu_weight || plan.process.nice) {
+    limit(RLIMIT_RTPRIO, 0);
+    limit(RLIMIT_NICE, 0);
+  }
   if (plan.process.nice)
     script.steps.push_back({.kind = Step::Kind::SetNice, .number = *plan.process.nice});
   if (!facts.cpus.empty())

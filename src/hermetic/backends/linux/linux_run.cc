@@ -98,7 +98,11 @@ class LinuxRun final : public Run {
     while (!running_ && !finished_ && !gone_) TRY(poll_once());
     if (gone_) {
       reap();
-      return system_error("init ended without a word", ECONNRESET, "something outside killed it");
+      return system_error(
+          "init ended without a word", ECONNRESET,
+          plan_.limits.memory_bytes
+              ? "something outside killed it, or limits.memory leaves no room for it"
+              : "something outside killed it");
     }
     if (finished_ && finished_->kind == InitReport::Kind::StepFailed) {
       reap();
