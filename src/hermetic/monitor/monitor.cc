@@ -167,10 +167,8 @@ bool Monitor::is_over_memory() const {
   const std::uint64_t limit = *options_.limits.memory_bytes;
   if (usage_.memory_bytes <= limit) return false;
   std::uint64_t shares = 0;
-  for (const ProcessSample& sample : alive_) {
-    const std::uint64_t share = table_.proportional_bytes_of(sample.process);
-    shares += share > 0 ? share : sample.resident_bytes;  // it may be closed to us
-  }
+  for (const ProcessSample& sample : alive_)
+    shares += table_.proportional_bytes_of(sample.process).value_or(sample.resident_bytes);
   return shares > limit;
 }
 

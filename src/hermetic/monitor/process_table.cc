@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -97,6 +98,7 @@ bool ProcessTable::read_file(const char* path, std::string& text) const {
   const UniqueFd file(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open()) return false;
   text.resize(4096);
+  errno = 0;
   const ssize_t size = ::read(file.get(), text.data(), text.size());
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   return size > 0;
@@ -143,9 +145,12 @@ TransferCounts ProcessTable::transfers_of(std::uint64_t process) const {
   return counts;
 }
 
-std::uint64_t ProcessTable::proportional_bytes_of(std::uint64_t process) const {
+std::optional<std::uint64_t> ProcessTable::proportional_bytes_of(std::uint64_t process) const {
   std::string text;
-  if (!read_file(fmt::format("{}/smaps_rollup", process).c_str(), text)) return 0;
+  if (!read_file(fmt::format("{}/smaps_rollup", process).c_str(), text)) {
+    if (errno == EACCES || errno == EPERM) return std::nullopt;
+    return 0;
+  }
   return number_after(text, "Pss:").value_or(0) * 1024;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,9 @@ class ProcessTable {
   [[nodiscard]] std::vector<ProcessSample> read_tree(std::uint64_t root, Transfers transfers) const;
 
   [[nodiscard]] TransferCounts transfers_of(std::uint64_t process) const;
-  // Its share of the memory: what several processes map together counts once. Slow.
-  [[nodiscard]] std::uint64_t proportional_bytes_of(std::uint64_t process) const;
+  // Its share of the memory: what several processes map together counts once. Slow. 0 if it is
+  // gone; nothing if it is closed to us.
+  [[nodiscard]] std::optional<std::uint64_t> proportional_bytes_of(std::uint64_t process) const;
 
  private:
   [[nodiscard]] bool read_file(const char* path, std::string& text) const;

@@ -90,7 +90,7 @@ TEST_F(HostTable, FindsTheDescendantsOfAProcess) {
   EXPECT_THAT(tree, SizeIs(2));
   EXPECT_THAT(tree, Contains(Field(&ProcessSample::name, "first) (child")));
   for (const ProcessSample& sample : tree) {
-    EXPECT_GT(table.proportional_bytes_of(sample.process), 0U);
+    EXPECT_GT(table.proportional_bytes_of(sample.process).value(), 0U);
     ::kill(static_cast<pid_t>(sample.process), SIGKILL);
   }
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
