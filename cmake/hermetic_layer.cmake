@@ -4,6 +4,15 @@
 # have been declared before, so the order of the calls is the order of the layers, and a unit test links
 # its own layer and those below only. USES names other people's libraries. A folder without sources is
 # no error: its layer has not been written yet. tests/architecture/layers.py reads the same calls.
+if(HERMETIC_SANITIZE)
+  # Compiled once, not for every file: without it a sanitizer's build is most of ./check. Only here, so that the
+  # other builds see which file forgets to include what it uses.
+  add_library(source_headers OBJECT "${PROJECT_SOURCE_DIR}/cmake/source_headers.cc")
+  target_link_libraries(source_headers PRIVATE hermetic_options)
+  target_precompile_headers(source_headers PRIVATE
+    <algorithm> <functional> <map> <memory> <optional> <set> <string> <variant> <vector> <fmt/format.h>)
+endif()
+
 function(hermetic_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPENDS;USES" ${ARGN})
   get_property(known GLOBAL PROPERTY HERMETIC_LAYERS)
@@ -34,6 +43,12 @@ function(hermetic_layer name)
     add_library(hermetic_${id} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(hermetic_${id} PRIVATE hermetic_options)
+    if(HERMETIC_SANITIZE)
+      target_precompile_headers(hermetic_${id} REUSE_FROM source_headers)
+      # Compiled without exceptions, which what is precompiled has.
+      set_source_files_properties("${PROJECT_SOURCE_DIR}/src/hermetic/backends/linux/child.cc"
+                                  PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
     set_property(GLOBAL APPEND PROPERTY HERMETIC_OBJECTS $<TARGET_OBJECTS:hermetic_${id}>)
   else() # types only
     add_library(hermetic_${id} INTERFACE)

@@ -1,0 +1,1 @@
+// Here for the precompiled headers that hermetic_layer.cmake makes with it.
