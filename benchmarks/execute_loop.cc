@@ -1,7 +1,9 @@
 // Runs one sandboxed command through the library each time a line arrives on standard input, and
 // answers with the microseconds it took: launch.py interleaves it with other programs.
 //
-//   execute_loop [--ballast MEGABYTES] [--inputs N DIRECTORY] -- COMMAND...
+//   execute_loop [--ballast MEGABYTES] [--inputs N DIRECTORY] [--looked-at] -- COMMAND...
+//
+// --looked-at gives it a limit that is looked after every 40 ms, as benchmarks/monitor.py wants it.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -27,6 +29,7 @@ struct Settings {
   std::size_t ballast_megabytes = 0;
   int inputs = 0;
   std::string directory;
+  bool looked_at = false;
   std::vector<std::string> command;
 };
 
@@ -39,6 +42,8 @@ Settings parse(int count, char** words) {
     } else if (word == "--inputs" && i + 2 < count) {
       settings.inputs = std::atoi(words[++i]);
       settings.directory = words[++i];
+    } else if (word == "--looked-at") {
+      settings.looked_at = true;
     } else if (word == "--") {
       settings.command.assign(words + i + 1, words + count);
       break;
@@ -64,6 +69,7 @@ int main(int count, char** words) {
   for (const std::string& directory : hermetic::toolchain_directories()) builder.input(directory);
   for (int i = 0; i < settings.inputs; ++i)
     builder.input(fmt::format("{}/{}", settings.directory, i));
+  if (settings.looked_at) builder.limits({.idle_time = std::chrono::hours(1)});
   const hermetic::Result<hermetic::Spec> spec = builder.build();
   if (!spec) fail(spec.error());
   hermetic::Result<hermetic::LinuxBackend> backend = hermetic::LinuxBackend::make();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What watching a run costs: the same command with and without limits, interleaved in one run.
 
-  benchmarks/monitor.py [--rounds N] [--hermetic PROGRAM] [--json FILE]
+  benchmarks/monitor.py [--rounds N] [--hermetic PROGRAM] [--loop PROGRAM] [--json FILE]
 
 "looked at" has a limit that the supervisor's loop looks after every 40 ms and that no control group keeps; "in groups" has
 those of memory, processes and CPU time, which a control group keeps where there is one. Differences of medians in
@@ -27,7 +27,7 @@ def spec(directory, name, command, inputs, limits):
     return path
 
 
-def cases_of(hermetic, directory):
+def cases_of(hermetic, loop, directory):
     source = launch.c_source(directory)
     commands = {"true": (["true"], []),
                 "compile": (["cc", "-O1", "-c", source, "-o", "/dev/null"], [source]),
@@ -37,6 +37,8 @@ def cases_of(hermetic, directory):
         for kind, limits in (("", {"wall_time": "1h"}), (", looked at", LOOKED_AT), (", in groups", IN_GROUPS)):
             path = spec(directory, f"{name}{kind}".replace(" ", "_").replace(",", ""), command, inputs, limits)
             cases[name + kind] = launch.spawned([hermetic, "run", "--spec", path])
+    cases["execute()"] = launch.Loop([loop, "--", "true"])
+    cases["execute(), looked at"] = launch.Loop([loop, "--looked-at", "--", "true"])
     return cases
 
 
@@ -44,14 +46,17 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--hermetic", default=os.path.join(os.path.dirname(__file__), "../build/release/hermetic"))
+    parser.add_argument("--loop", default=os.path.join(os.path.dirname(__file__), "../build/release/execute_loop"))
     parser.add_argument("--json")
     options = parser.parse_args()
     launch.BARS.clear()
     with tempfile.TemporaryDirectory() as directory:
-        rows = launch.summary(launch.measure(cases_of(os.path.abspath(options.hermetic), directory), options.rounds))["cases"]
+        rows = launch.summary(launch.measure(cases_of(os.path.abspath(options.hermetic), options.loop, directory), options.rounds))["cases"]
     result = {"version": 1, "cases": rows}
     for name, row in rows.items():
         print(f"{name:24} median {row['median_us']:8} us   min {row['min_us']:8} us   ({row['count']} times)")
+    result["execute(), looked at: added us"] = rows["execute(), looked at"]["median_us"] - rows["execute()"]["median_us"]
+    result["execute(), looked at: added us of minima"] = rows["execute(), looked at"]["min_us"] - rows["execute()"]["min_us"]
     for kind in ("looked at", "in groups"):
         result[f"true, {kind}: added us"] = rows[f"true, {kind}"]["median_us"] - rows["true"]["median_us"]
         for name in ("compile", "many compile"):
