@@ -10,14 +10,16 @@ apart() { # script
   local unshare=(unshare --mount)
   ((EUID == 0)) || unshare=(unshare --user --map-root-user --mount)
   "${unshare[@]}" bash -euo pipefail -c '
+    exec 9<"$HERMETIC_PROGRAM" # which may lie in what is covered now
+    program=/proc/$$/fd/9
     mount -t tmpfs none /var/tmp
     mount -t tmpfs none /tmp
     mount -t tmpfs none /sys/fs/cgroup
     mkdir /var/tmp/w
     cd /var/tmp/w
-    hermetic() { "$HERMETIC_PROGRAM" "$@"; }
+    hermetic() { "$program" "$@"; }
     start() { # leaves the pid of a run in $run
-      "$HERMETIC_PROGRAM" run --quiet --output out -- sh -c "echo x >out/ready; exec sleep 1000" &
+      "$program" run --quiet --output out -- sh -c "echo x >out/ready; exec sleep 1000" &
       run=$!
       for ((i = 0; i < 200; ++i)); do
         if compgen -G "/var/tmp/.hermetic-*/tree/ready" >/dev/null; then return; fi
