@@ -20,20 +20,13 @@
 #include <vector>
 
 #include "tests/misbehave/act.h"
+#include "tests/misbehave/spin.h"
 
 namespace {
 
-constexpr std::size_t kMegabyte = std::size_t{1} << 20U;
+using misbehave::spin;
 
-double cpu_seconds() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
-void spin(double seconds) {
-  while (cpu_seconds() < seconds) {
-  }
-}
+constexpr std::size_t kMegabyte = std::size_t{1} << 20U;
 
 // Does not end when it is asked to, and computes from then on.
 int spin_when_asked_to_end(int count, double seconds) {

@@ -13,23 +13,17 @@
 #include <thread>
 #include <vector>
 
+#include "tests/misbehave/spin.h"
+
 namespace {
+
+using misbehave::spin;
 
 void touch(std::size_t megabytes) {
   for (std::size_t i = 0; i < megabytes; ++i) {
     auto* block = static_cast<volatile char*>(std::malloc(std::size_t{1} << 20U));
     if (block == nullptr) std::exit(3);
     for (std::size_t byte = 0; byte < std::size_t{1} << 20U; byte += 4096) block[byte] = 1;
-  }
-}
-
-double cpu_seconds() {
-  timespec time = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
-void spin(double seconds) {
-  while (cpu_seconds() < seconds) {
   }
 }
 

@@ -92,7 +92,7 @@ struct InitReport {
   std::uint32_t step = 0;
   std::int32_t os_error = 0;
   std::int32_t wait_status = 0;
-  std::uint64_t user_microseconds = 0;  // of all processes that were ever inside
+  std::uint64_t user_microseconds = 0;  // of all processes that were waited for
   std::uint64_t system_microseconds = 0;
   std::uint64_t peak_kilobytes = 0;
   std::uint64_t minor_faults = 0;
