@@ -37,12 +37,11 @@ class Narrator final : public EventSink {
   }
   void on_event(const Event& event) override {
     if (!speaks_) return;
-    static constexpr std::array kNames = {"started", "stopping", "violation", "ended"};
     const double milliseconds =
         std::chrono::duration<double, std::milli>(event.since_start).count();
-    complain(
-        {.message = fmt::format("debug: {:9.3f} ms {} {}", milliseconds,
-                                kNames.at(static_cast<std::size_t>(event.kind)), event.detail)});
+    complain({.message =
+                  fmt::format("debug: {:9.3f} ms {} {} {} {}", milliseconds, to_string(event.kind),
+                              event.act, printable(event.subject), event.detail)});
   }
 
  private:

@@ -47,7 +47,9 @@ struct EndingAsJson {
 json violation_as_json(const Violation& violation) {
   return {{"act", violation.act},
           {"subject", printable(violation.subject)},
-          {"detail", violation.detail}};
+          {"detail", printable(violation.detail)},
+          {"rule", printable(violation.rule)},
+          {"count", violation.count}};
 }
 
 json output_as_json(const PublishedOutput& output) {
