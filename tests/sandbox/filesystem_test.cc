@@ -1,6 +1,7 @@
 // What a command sees of the file system, with the new mount calls and with the classic ones.
 #include <sys/stat.h>
 
+#include "hermetic/base/path.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -31,15 +32,20 @@ class Filesystem : public ::testing::TestWithParam<Mounts> {
 INSTANTIATE_TEST_SUITE_P(With, Filesystem, ::testing::Values(Mounts::New, Mounts::Classic),
                          name_of);
 
+// The checkout may lie anywhere, and what leads to the tests' own programs is there inside.
+bool leads_to_tests(std::string_view path) { return is_within(HERMETIC_MISBEHAVE, path); }
+
 TEST_P(Filesystem, HidesWhatIsNotDeclared) {
   const std::string secret = dir.file("secret", "canary");
   for (const char* verb : {"look", "read", "open_to_write"})
     denied(sandboxed({}), act(verb, secret), {ENOENT});
   for (const char* path :
        {"/root", "/home", "/var", "/etc/shadow", "/etc/hostname", "/sys", "/run"})
-    if (exists(path)) denied(sandboxed({}), act("look", path), {ENOENT});
-  for (const char* name : {"root\n", "home\n", "var\n", "sys\n"})
-    EXPECT_THAT(output_here(sandboxed({"ls", "/"})), ::testing::Not(HasSubstr(name)));
+    if (exists(path) && !leads_to_tests(path)) denied(sandboxed({}), act("look", path), {ENOENT});
+  for (const std::string name : {"root", "home", "var", "sys"}) {
+    if (leads_to_tests("/" + name)) continue;
+    EXPECT_THAT(output_here(sandboxed({"ls", "/"})), ::testing::Not(HasSubstr(name + "\n")));
+  }
 }
 
 TEST_P(Filesystem, HidesTheNeighboursOfADeclaredFile) {
@@ -281,9 +287,10 @@ TEST_P(Filesystem, TheWholeHostCanBeAnInput) {
 TEST_P(Filesystem, TheWholeHostCanHaveExceptions) {
   SpecBuilder all(Words{"true"});
   all.directory("/").caller_environment({}).input(HERMETIC_MISBEHAVE);
-  all.input("/", {"/etc/hosts", "/etc/hostname", "/var"});
+  const std::string folder = leads_to_tests("/var") ? "/srv" : "/var";
+  all.input("/", {"/etc/hosts", "/etc/hostname", folder});
   denied(all, act("read", "/etc/hostname"), {EACCES, ENOENT});
-  denied(all, act("list", "/var"), {EACCES, ENOENT});
+  denied(all, act("list", folder), {EACCES, ENOENT});
   all.command({"cat", "/etc/hosts"});  // its place is taken by the one that hermetic writes
   EXPECT_THAT(output_here(all), HasSubstr("127.0.0.1 hermetic"));
   EXPECT_FALSE(exists("/.hermetic"));
