@@ -125,6 +125,7 @@ class OptionReader {
     for (const Mode mode : {Mode::None, Mode::Loopback, Mode::Host}) {
       if (value != to_string(mode)) continue;
       draft_.network = NetworkPolicy{.mode = mode};
+      draft_.origins["network"] = {.source = "--network"};
       return {};
     }
     return invalid(fmt::format("unknown network '{}'", printable(value)),
@@ -134,6 +135,7 @@ class OptionReader {
   Result<void> allow_host(const std::string& value) {
     hosts_.push_back(value);
     draft_.network = TRY(NetworkPolicy::allow_hosts(hosts_));
+    draft_.origins["network"] = {.source = "--allow-host"};
     return {};
   }
 

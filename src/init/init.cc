@@ -172,8 +172,13 @@ long observe(const InitConfig& config) {
   const sock_fprog filter = {
       .len = static_cast<unsigned short>(config.observer_count),
       .filter = reinterpret_cast<sock_filter*>(config_bytes + observer_begin(config))};
-  const long listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-                             SECCOMP_FILTER_FLAG_NEW_LISTENER, address(&filter));
+  // Once heard, a call waits for its answer whatever signals come: it would be asked about again.
+  constexpr long kWaitForAnswer = 1 << 5;  // since Linux 5.19
+  long listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+                       SECCOMP_FILTER_FLAG_NEW_LISTENER | kWaitForAnswer, address(&filter));
+  if (listener == -EINVAL)
+    listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                    address(&filter));
   if (listener < 0) return listener;
   InitReport report{.kind = InitReport::Kind::Observer};
   Vector data = {&report, sizeof report};
@@ -181,7 +186,9 @@ long observe(const InitConfig& config) {
   passed.descriptor = static_cast<std::int32_t>(listener);
   const Message message{
       .vectors = &data, .vector_count = 1, .control = &passed, .control_size = sizeof passed};
-  const long sent = call(__NR_sendmsg, kInitSocket, address(&message), 0x4000 /* MSG_NOSIGNAL */);
+  // With the key, by which the filter knows that nobody can answer yet.
+  const long sent = call(__NR_sendmsg, kInitSocket, address(&message), 0x4000 /* MSG_NOSIGNAL */, 0,
+                         0, static_cast<long>(config.program_key));
   call(__NR_close, listener);
   return sent;
 }

@@ -56,9 +56,11 @@ PYTHON
   done
 }
 
-@test "a policy that needs violations to be recorded is refused" {
+@test "a policy that needs violations to be recorded is refused where nobody would record them" {
+  printf 'version: 1\ncommand: [true]\nprocess: {kill_on_parent_exit: false}\n' >spec.yaml
   for policy in fail kill; do
-    run "$HERMETIC_PROGRAM" run --on-violation "$policy" -- true
+    "$HERMETIC_PROGRAM" run --on-violation "$policy" -- true
+    run "$HERMETIC_PROGRAM" run --spec spec.yaml --on-violation "$policy"
     [ "$status" -eq 125 ]
     [[ $output == *"on_violation '$policy'"* ]]
   done

@@ -26,7 +26,7 @@ LoweredScript script_of(const Scene& scene) {
   for (const Publication& publication : plan.publications)
     facts.staging[publication.path] = {.path = std::string(kVaries), .device = 1, .inode = 1};
   facts.own_terminal = scene.options().interactive;
-  facts.observe_files = scene.options().observe_files;
+  facts.watched = watched_in(plan, scene.options());
   return lower(plan, facts);
 }
 

@@ -18,13 +18,18 @@ UniqueFd in_memory(const std::string& path) {
       ::open(("/proc/self/fd/" + std::to_string(memory.get())).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+enum class Listener { Wanted, NotWanted };
+
 // The ending of a run whose init is lying_init; NotStarted if the lie came before the start.
-Ending ending_with(const std::string& lie, const std::string& output) {
+Ending ending_with(const std::string& lie, const std::string& output,
+                   Listener listener = Listener::NotWanted) {
   const UniqueFd init = in_memory(misbehave("lying_init"));
   EXPECT_TRUE(init.is_open());
   const SpecBuilder builder = sandboxed({"lying_init", lie}).output(output);
   LinuxBackend backend = LinuxBackend::make().value();
-  const Plan plan = make_plan(builder.build().value(), backend.probe()).value();
+  Capabilities capabilities = backend.probe();
+  if (listener == Listener::NotWanted) capabilities.clauses.erase(Clause::NetworkWatched);
+  const Plan plan = make_plan(builder.build().value(), capabilities).value();
   Silence events;
   linux_backend::Facts facts =
       linux_backend::gather_facts(linux_backend::landlock_abi_of_this_kernel(),
@@ -42,6 +47,15 @@ TEST(TruthfulInit, IsBelieved) {  // the control of what follows
   const TempDir dir;
   EXPECT_EQ(ending_with("nothing", dir / "out"), Ending(Exited{0}));
   EXPECT_TRUE(exists(dir / "out"));
+}
+
+// Nothing starts unwatched that is to be watched.
+TEST(InitWithoutListener, IsNotBelieved) {
+  const TempDir dir;
+  EXPECT_EQ(ending_with("nothing", dir / "out", Listener::Wanted), Ending(NotStarted{ECONNRESET}));
+  EXPECT_EQ(ending_with("observer", dir / "out", Listener::Wanted), Ending(NotStarted{ECONNRESET}))
+      << "the descriptor is of something else";
+  EXPECT_FALSE(exists(dir / "out"));
 }
 
 class LyingInit : public ::testing::TestWithParam<const char*> {

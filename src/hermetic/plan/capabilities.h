@@ -31,8 +31,6 @@ struct Capabilities {
   // The second line and write-only outputs are Landlock's: rights that it gives to a tree hold for
   // everything below, and a process under it can mount nothing.
   bool uses_landlock = false;
-  // Learns of what the command tries and may not: `on_violation: fail` and `kill` need it.
-  bool records_violations = false;
 
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };

@@ -10,7 +10,9 @@ namespace hermetic {
 namespace {
 
 // A clause that only strengthens others: good to have, never the reason to refuse.
-bool is_optional(Clause clause) { return clause == Clause::SecondLine; }
+bool is_optional(Clause clause) {
+  return clause == Clause::SecondLine || clause == Clause::NetworkWatched;
+}
 
 std::string in_place_outputs(const Spec& spec) {
   std::string list;
@@ -36,6 +38,8 @@ std::string readable_around_output(const Spec& spec) {
 
 // Why this spec does not get a clause that the backend gives to others; "" if it does.
 std::string obstacle(const Spec& spec, const Capabilities& capabilities, Clause clause) {
+  if (clause == Clause::NetworkWatched && !spec.process.kill_on_parent_exit)
+    return "the command may outlive hermetic, and then nobody would answer its calls";
   if (!capabilities.uses_landlock) return "";
   const bool landlock = clause == Clause::SecondLine || clause == Clause::OutputsWriteOnly;
   if (landlock && spec.allow_nested_namespaces)
@@ -91,6 +95,24 @@ Error lacking(const Capabilities& capabilities, const std::vector<PlannedClause>
   return unsupported(std::move(message), hint + "or do without:" + options);
 }
 
+// Whoever is to act on violations has to learn of them.
+Result<void> check_on_violation(const Spec& spec, const Plan& plan) {
+  if (spec.on_violation == OnViolation::Report) return {};
+  for (const PlannedClause& planned : plan.clauses)
+    if (planned.clause == Clause::NetworkWatched && planned.strength != Strength::Enforced)
+      return unsupported(
+          fmt::format("on_violation '{}' needs network-watched, which is {}: {}",
+                      to_string(spec.on_violation), to_string(planned.strength), planned.reason),
+          "use 'report', the default: what is not allowed is denied in any case");
+  return {};
+}
+
+std::string network_rule_of(const Spec& spec) {
+  const std::string origin = to_string(spec.network_origin);
+  return fmt::format("network: {} ({})", to_string(spec.network.mode),
+                     origin.empty() ? "the default" : origin);
+}
+
 std::vector<Publication> publications_of(const Spec& spec) {
   std::vector<Publication> publications;
   for (const Tree& tree : spec.trees()) {
@@ -124,7 +146,7 @@ std::vector<Clause> clauses_needed_by(const Spec& spec) {
       Clause::FixedIdentity,   Clause::FixedHostname,       Clause::OwnProcessTree,
       Clause::OwnIpc,          Clause::OwnSession,          Clause::NoInheritedDescriptors,
       Clause::NoNewPrivileges, Clause::SystemCallsFiltered, Clause::SecondLine,
-      Clause::OutputsPrivate};
+      Clause::OutputsPrivate,  Clause::NetworkWatched};
   const auto need = [&](bool wanted, Clause clause) {
     if (wanted) needed.push_back(clause);
   };
@@ -171,11 +193,7 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
       missing.push_back(planned);
   }
   if (!missing.empty()) return lacking(capabilities, missing);
-  if (spec.on_violation != OnViolation::Report && !capabilities.records_violations)
-    return unsupported(
-        fmt::format("the backend '{}' does not record violations, which on_violation '{}' needs",
-                    capabilities.backend, to_string(spec.on_violation)),
-        "use 'report', the default: what is not allowed is denied in any case");
+  TRY(check_on_violation(spec, plan));
 
   plan.backend = capabilities.backend;
   plan.spec_digest = spec.digest();
@@ -185,6 +203,7 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
   plan.publications = publications_of(spec);
   plan.environment = spec.variables();
   plan.network = spec.network;
+  plan.network_rule = network_rule_of(spec);
   plan.limits = spec.limits;
   plan.process = spec.process;
   plan.identity = spec.identity;

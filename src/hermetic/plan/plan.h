@@ -83,6 +83,7 @@ struct Plan {
   std::vector<Publication> publications;
   std::map<std::string, std::string> environment;
   NetworkPolicy network;
+  std::string network_rule;  // what it is called in events: "network: none (hermetic.yaml:7:3)"
   ResourceLimits limits;
   ProcessPolicy process;
   Identity identity = Identity::Builder;

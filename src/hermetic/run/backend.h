@@ -33,6 +33,8 @@ struct RunOptions {
   bool digest_outputs = true;
   // Record every file name that the command asks for, in Outcome::asked. Slows it down.
   bool observe_files = false;
+  // Tell of every program that is executed.
+  bool observe_processes = false;
   // Usage::by_process, of those that live long enough to be seen.
   bool watch_processes = false;
   // The command gets a terminal of its own, connected to the caller's.

@@ -28,6 +28,8 @@ constexpr std::array kEntries = {
     Entry{Clause::NoNetwork, "no-network", "nothing outside can be reached over any network"},
     Entry{Clause::LoopbackOnly, "loopback-only", "only the sandbox's own loopback can be reached"},
     Entry{Clause::AllowedHostsOnly, "allowed-hosts-only", "only the listed hosts can be reached"},
+    Entry{Clause::NetworkWatched, "network-watched",
+          "every attempt to reach the network is recorded, with who made it"},
     Entry{Clause::ExactEnvironment, "exact-environment",
           "the environment is exactly the declared one"},
     Entry{Clause::FixedIdentity, "fixed-identity", "user and group are the same on every host"},

@@ -17,6 +17,7 @@ enum class Clause : std::uint8_t {
   NoNetwork,
   LoopbackOnly,
   AllowedHostsOnly,
+  NetworkWatched,
   ExactEnvironment,
   FixedIdentity,
   FixedHostname,

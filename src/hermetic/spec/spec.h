@@ -71,6 +71,7 @@ class Spec {
   std::vector<std::string> command;
   std::string directory;
   NetworkPolicy network;
+  Origin network_origin;  // where that was written; not part of the value
   EnvironmentDraft environment;
   ResourceLimits limits;
   ProcessPolicy process;

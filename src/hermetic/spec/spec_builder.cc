@@ -276,6 +276,7 @@ Result<Spec> SpecBuilder::build() const {
   Spec spec;
   spec.command = draft_.command;
   spec.network = draft_.network.value_or(NetworkPolicy::hermetic());
+  spec.network_origin = origin_of(draft_, "network");
   spec.environment = draft_.environment;
   spec.limits = draft_.limits;
   const ProcessPolicy usual;

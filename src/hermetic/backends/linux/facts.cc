@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,6 +13,7 @@
 
 #include <array>
 #include <cerrno>
+#include <thread>
 
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/base/text.h"
@@ -46,6 +50,29 @@ bool has_new_mount_calls() {
 }
 
 bool has_time_namespaces() { return ::access("/proc/self/ns/time_for_children", F_OK) == 0; }
+
+std::string why_no_listener() {
+  std::uint32_t action = SECCOMP_RET_USER_NOTIF;
+  if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0)
+    return "this kernel cannot be asked about system calls";
+  if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0) return "";  // nobody filters us
+  // Somebody does, and may listen, too. A filter holds for the thread that loads it: this one ends.
+  long listener = -1;
+  int reason = 0;
+  std::thread trial([&] {
+    sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_fprog program = {.len = 1, .filter = &allow};
+    (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    listener =
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    reason = errno;
+  });
+  trial.join();
+  if (listener >= 0) ::close(static_cast<int>(listener));
+  if (listener >= 0) return "";
+  return reason == EBUSY ? "another sandbox around this one watches already, and only one can"
+                         : "a filter around this process does not let it watch others";
+}
 
 Result<HostObject> identify_object(const std::string& path, int descriptor) {
   struct stat status = {};

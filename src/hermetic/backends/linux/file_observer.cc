@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/seccomp.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstring>
@@ -151,20 +149,16 @@ std::vector<sock_filter> file_observer_filter() {
   return program;
 }
 
-void FileObserver::serve() {
-  seccomp_notif question = {};
-  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
-    // ENOENT: the process was killed before it was heard. Anything else will not get better.
-    if (errno != ENOENT && errno != EINTR) listener_.reset();
-    return;
-  }
+std::optional<std::string> program_asked_for(const seccomp_notif& question) {
+  const NamedCall* call = find_call(question.data.nr);
+  if (call == nullptr || call->operation != Operation::Execute) return std::nullopt;
+  return path_of(question, *call);
+}
+
+void FileObserver::hear(const seccomp_notif& question) {
   if (const NamedCall* call = find_call(question.data.nr))
     if (const std::optional<std::string> path = path_of(question, *call))
       if (asked_.size() < kMostAsked) asked_.emplace(*path, operation_of(question, *call));
-  seccomp_notif_resp answer = {};
-  answer.id = question.id;
-  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
 std::vector<AskedPath> FileObserver::asked() const {

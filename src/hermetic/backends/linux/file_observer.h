@@ -3,33 +3,32 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "hermetic/base/unique_fd.h"
 #include "hermetic/run/outcome.h"
 
 namespace hermetic::linux_backend {
+
+// The program that the call wants to execute; nothing if it is no such call.
+[[nodiscard]] std::optional<std::string> program_asked_for(const seccomp_notif& question);
 
 // Asks about the system calls that take a file name.
 [[nodiscard]] std::vector<sock_filter> file_observer_filter();
 
 class FileObserver {
  public:
-  explicit FileObserver(UniqueFd listener) : listener_(std::move(listener)) {}
-
-  [[nodiscard]] int descriptor() const { return listener_.get(); }
-  void serve();  // one question; call it when the descriptor is readable
-  void close() { listener_.reset(); }
+  void hear(const seccomp_notif& question);  // notes the name that it is about, if it is about one
 
   // Sorted, each once.
   [[nodiscard]] std::vector<AskedPath> asked() const;
 
  private:
-  UniqueFd listener_;
   std::set<std::pair<std::string, Operation>> asked_;
 };
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
+#include "hermetic/backends/linux/watch.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -16,9 +16,9 @@ std::uint64_t nanoseconds(const timespec& time) {
 }  // namespace
 
 std::string init_message(const Plan& plan, const Facts& facts) {
-  const std::vector<sock_filter> filter = seccomp_filter(plan, facts.program_key);
-  std::vector<sock_filter> observer;
-  if (facts.observe_files) observer = file_observer_filter();
+  std::vector<sock_filter> filter = seccomp_filter(plan, facts.program_key);
+  if (facts.watched.network) filter = exempt_from(filter);
+  const std::vector<sock_filter> observer = watch_filter(facts.watched, facts.program_key);
   const InitConfig config{
       .filter_count = static_cast<std::uint32_t>(filter.size()),
       .observer_count = static_cast<std::uint32_t>(observer.size()),

@@ -24,9 +24,10 @@ struct InitConfig {
   std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
   std::uint8_t only_this_program = 0;  // allow_exec: false
   std::uint8_t count_network = 0;      // there is a loopback of its own to count
-  // With only_this_program: the one execveat() that the filter lets through carries this number in
-  // its unused sixth argument. Nobody inside can look into init or into the filter, and the program
-  // that starts does not know it.
+  // Known to init alone. A sendmsg() that carries it in its unused sixth argument is not asked
+  // about, and with only_this_program the filter lets the one execveat() through that does so, too.
+  // Nobody inside can look into init or into the filter, and the program that starts does not know
+  // it.
   std::uint64_t program_key = 0;
   // With own_uptime: the host's monotonic clock, which that of the command must stand below. Some
   // kernels have time namespaces and let execve() stay in the old one. 0: nothing to check.

@@ -156,7 +156,7 @@ Result<Launched> launch(const LoweredScript& script, int init, Channel channel,
     clone_error = errno;
   }
   if (pid < 0) return namespace_error(clone_error);
-  return Launched{UniqueFd(pidfd), std::move(channel.ours)};
+  return Launched{UniqueFd(pidfd), std::move(channel.ours), pid};
 }
 
 }  // namespace hermetic::linux_backend

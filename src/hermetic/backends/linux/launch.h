@@ -1,6 +1,8 @@
 // launch(): from a lowered script to a running pid 1.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 
 #include "hermetic/backends/linux/lower.h"
@@ -31,6 +33,7 @@ struct StandardDescriptors {
 struct Launched {
   UniqueFd pidfd;   // of init
   UniqueFd socket;  // to init
+  pid_t init = 0;   // its number here
 };
 
 // Starts the namespaces and the script. Returns as soon as init runs or the script has failed: the

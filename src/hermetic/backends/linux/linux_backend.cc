@@ -64,6 +64,10 @@ Capabilities LinuxBackend::probe() const {
     for (const Clause clause : {Clause::SecondLine, Clause::OutputsWriteOnly})
       absent(clause, "this kernel has no Landlock", "use Linux 5.13 or newer with lsm=landlock");
   }
+  if (const std::string reason = why_no_listener(); reason.empty())
+    enforced(Clause::NetworkWatched, "seccomp user notification");
+  else
+    absent(Clause::NetworkWatched, reason, "run hermetic outside the other sandbox");
   absent(Clause::AllowedHostsOnly, "allowed hosts are not built yet",
          "use --network none or loopback");
   for (auto& [clause, capability] : limit_capabilities(groups_, ::geteuid() == 0))

@@ -19,12 +19,13 @@
 #include <vector>
 
 #include "hermetic/backends/linux/facts.h"
-#include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/init_report.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/limit_steps.h"
+#include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/backends/linux/terminal_relay.h"
+#include "hermetic/backends/linux/watch.h"
 #include "hermetic/monitor/monitor.h"
 #include "hermetic/outputs/inspect.h"
 #include "hermetic/outputs/publish.h"
@@ -75,7 +76,7 @@ class LinuxRun final : public Run {
  public:
   LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
            std::array<Capture, 2> captures, std::unique_ptr<Monitor> monitor,
-           Clock::time_point started)
+           Clock::time_point started, std::uint64_t key)
       : plan_(std::move(plan)),
         options_(std::move(options)),
         events_(events),
@@ -83,7 +84,8 @@ class LinuxRun final : public Run {
         launched_(std::move(launched)),
         captures_(std::move(captures)),
         monitor_(std::move(monitor)),
-        started_(started) {}
+        started_(started),
+        key_(key) {}
 
   LinuxRun(const LinuxRun&) = delete;
   LinuxRun& operator=(const LinuxRun&) = delete;
@@ -108,7 +110,9 @@ class LinuxRun final : public Run {
       reap();
       return step_failed(script, *finished_);
     }
-    if (running_) tell(Event::Kind::Started, "");
+    if (!running_) return {};
+    for (const Event& event : coverage_of(plan_, options_)) tell(event);
+    tell({.kind = Event::Kind::Started});
     return {};
   }
 
@@ -120,11 +124,19 @@ class LinuxRun final : public Run {
     Outcome outcome;
     outcome.ending = ending();
     outcome.usage = usage;
-    if (observer_) outcome.asked = observer_->asked();
+    if (watch_) outcome.asked = watch_->asked();
+    if (watch_) outcome.violations = watch_->violations();
     outcome.standard_output = std::move(captures_[0].kept);
     outcome.standard_error = std::move(captures_[1].kept);
-    tell(Event::Kind::Ended, "");
-    if (outcome.success()) {
+    if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
+      tell({.kind = Event::Kind::Limit,
+            .act = over->which,
+            .subject = std::to_string(over->limit),
+            .verdict = Verdict::Deny,
+            .amount = over->actual});
+    tell({.kind = Event::Kind::Ended});
+    const bool failed = plan_.on_violation == OnViolation::Fail && !outcome.violations.empty();
+    if (outcome.success() && !failed) {
       const Digests digests = options_.digest_outputs ? Digests::Make : Digests::Skip;
       for (const StagedOutput& staged : staging_.outputs())
         outcome.outputs.push_back(TRY(inspect_output(staged, digests)));
@@ -150,9 +162,22 @@ class LinuxRun final : public Run {
            0;
   }
 
-  void tell(Event::Kind kind, std::string detail) {
-    events_.on_event(
-        {.kind = kind, .since_start = Clock::now() - started_, .detail = std::move(detail)});
+  void tell(Event event) {
+    event.since_start = Clock::now() - started_;
+    events_.on_event(event);
+  }
+
+  void watch(UniqueFd listener) {
+    watch_.emplace(std::move(listener),
+                   NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_)),
+                   Watch::Options{.watched = watched_in(plan_, options_),
+                                  .init = launched_.init,
+                                  .tell = [this](Event event) { tell(std::move(event)); },
+                                  .on_violation =
+                                      [this](const Violation& violation) {
+                                        if (plan_.on_violation == OnViolation::Kill && !stopping_)
+                                          stop(EndedByViolation{violation});
+                                      }});
   }
 
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
@@ -183,7 +208,8 @@ class LinuxRun final : public Run {
       passed = UniqueFd(descriptor);
     }
     if (!is_whole_report(report, static_cast<std::size_t>(size), passed.is_open()) ||
-        !is_expected(report.kind)) {
+        !is_expected(report.kind) ||
+        (report.kind == InitReport::Kind::Observer && !is_listener(passed.get()))) {
       // Not the init that we started: whatever it is, it goes, and nothing is published.
       kill();
       gone_ = true;
@@ -193,7 +219,7 @@ class LinuxRun final : public Run {
       case InitReport::Kind::Terminal:
         relay_.emplace(std::move(passed), options_.standard_input, options_.standard_output);
         break;
-      case InitReport::Kind::Observer: observer_.emplace(std::move(passed)); break;
+      case InitReport::Kind::Observer: watch(std::move(passed)); break;
       case InitReport::Kind::Processes:
         has_processes_ = true;
         monitor_->watch(ProcessTable(std::move(passed)));
@@ -211,9 +237,10 @@ class LinuxRun final : public Run {
   [[nodiscard]] bool is_expected(InitReport::Kind kind) const {
     switch (kind) {
       case InitReport::Kind::Terminal: return options_.interactive && !relay_;
-      case InitReport::Kind::Observer: return options_.observe_files && !observer_;
+      case InitReport::Kind::Observer: return watched_in(plan_, options_).any() && !watch_;
       case InitReport::Kind::Processes: return !running_ && !has_processes_;
-      case InitReport::Kind::Started: return !running_;
+      case InitReport::Kind::Started:
+        return !running_ && watched_in(plan_, options_).any() == watch_.has_value();
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted: return !running_;
       case InitReport::Kind::Ended: return running_;
@@ -242,7 +269,7 @@ class LinuxRun final : public Run {
         {.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
         {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
         {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0},
-        {.fd = observer_ ? observer_->descriptor() : -1, .events = POLLIN, .revents = 0}};
+        {.fd = watch_ ? watch_->descriptor() : -1, .events = POLLIN, .revents = 0}};
     if (relay_) relay_->watch(watched);
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
@@ -251,9 +278,9 @@ class LinuxRun final : public Run {
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
       if (watched[i + 1].revents != 0) captures_[i].drain(options_.capture_bytes.value_or(0));
-    if ((watched[3].revents & POLLIN) != 0) observer_->serve();
+    if ((watched[3].revents & POLLIN) != 0) watch_->serve();
     // Nobody is left who could ask.
-    if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) observer_->close();
+    if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) watch_->close();
     if (relay_) relay_->serve(std::span(watched).subspan(4));
     if (watched[0].revents != 0) TRY(on_report());
     return {};
@@ -285,17 +312,22 @@ class LinuxRun final : public Run {
       end_everybody();  // it was given time to end, and nothing else
   }
 
-  // Who is out of time is asked to end, who is over another limit is not.
+  // Who is out of time is asked to end, who is over another limit or has tried what may not be is
+  // not.
   void stop(const Ending& because) {
     stopping_ = Clock::now();
     because_ = because;
-    if (const auto* over = std::get_if<OverLimit>(&because)) {
-      tell(Event::Kind::Stopping, over->which);
+    const auto stopping = [&](std::string why) {
+      tell({.kind = Event::Kind::Stopping, .act = std::move(why)});
+    };
+    if (const auto* out_of_time = std::get_if<TimedOut>(&because)) {
+      stopping(out_of_time->which == TimedOut::Which::IdleTime ? "idle_time" : "wall_time");
+    } else {
+      const auto* over = std::get_if<OverLimit>(&because);
+      stopping(over != nullptr ? over->which : "violation");
       end_everybody();
       return;
     }
-    const bool idle = std::get<TimedOut>(because).which == TimedOut::Which::IdleTime;
-    tell(Event::Kind::Stopping, idle ? "idle_time" : "wall_time");
     (void)send_signal(SIGTERM, 1);
     (void)send_signal(SIGCONT, 1);  // one that has stopped itself hears nothing
   }
@@ -350,9 +382,10 @@ class LinuxRun final : public Run {
   Launched launched_;
   std::array<Capture, 2> captures_;
   std::optional<TerminalRelay> relay_;
-  std::optional<FileObserver> observer_;
+  std::optional<Watch> watch_;
   std::unique_ptr<Monitor> monitor_;
   Clock::time_point started_;
+  std::uint64_t key_;  // see Facts::program_key
   Clock::time_point sampled_ = started_;
   std::optional<Clock::time_point> stopping_;
   std::optional<Clock::time_point> killing_;
@@ -433,7 +466,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   facts.standard = standard.numbers;
   facts.socket = channel.theirs.get();
   facts.own_terminal = options.interactive;
-  facts.observe_files = options.observe_files;
+  facts.watched = watched_in(plan, options);
   static const ControlGroups nowhere;
   std::unique_ptr<Monitor> monitor = TRY(
       make_monitor(plan, options, surroundings.groups != nullptr ? *surroundings.groups : nowhere));
@@ -454,9 +487,9 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   monitor->start(started);
   write_ends = {};
   standard = {};
-  auto run =
-      std::make_unique<LinuxRun>(plan, options, events, std::move(staging), std::move(launched),
-                                 std::move(captures), std::move(monitor), started);
+  auto run = std::make_unique<LinuxRun>(plan, options, events, std::move(staging),
+                                        std::move(launched), std::move(captures),
+                                        std::move(monitor), started, facts.program_key);
   TRY(run->hear_first(script));
   return std::unique_ptr<Run>(std::move(run));
 }

@@ -14,6 +14,7 @@
 
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/script.h"
+#include "hermetic/backends/linux/watch.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/spec/mount_table.h"
 
@@ -40,7 +41,7 @@ struct Facts {
   timespec monotonic = {};                    // the clocks of the host, for own_uptime
   timespec boottime = {};
   bool own_terminal = false;
-  bool observe_files = false;               // be told of every file name that the command asks for
+  Watched watched;                          // what to be told of
   std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
   std::vector<int> group_doors;             // descriptors, of the control group to join
   bool group_keeps_processes = false;       // and tells of refusals, which RLIMIT_NPROC does not

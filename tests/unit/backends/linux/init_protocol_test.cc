@@ -22,7 +22,7 @@ std::string usual_message() {
                         .build()
                         .value();
   const Plan plan = make_plan(spec, model_capabilities()).value();
-  return lower(plan, Facts{.observe_files = true}).init_message;
+  return lower(plan, Facts{.watched = {.files = true}}).init_message;
 }
 
 InitConfig header_of(const std::string& message) {

@@ -1,0 +1,273 @@
+#include "hermetic/backends/linux/network_observer.h"
+
+#include <fmt/format.h>
+#include <linux/audit.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+#include "hermetic/backends/linux/filter_program.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+using Kind = NetworkCall::Kind;
+
+constexpr std::uint16_t kNamePort = 53;
+constexpr std::size_t kMostAsking = 1024;
+constexpr int kTypeBits = 0xF;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
+
+int option_of(int socket, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : 0;
+}
+
+std::string protocol_name(int protocol, int type) {
+  if (protocol == IPPROTO_TCP || (protocol == 0 && type == SOCK_STREAM)) return "tcp";
+  if (protocol == IPPROTO_UDP || (protocol == 0 && type == SOCK_DGRAM)) return "udp";
+  if (type == SOCK_RAW) return "raw";
+  if (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) return "icmp";
+  return protocol == 0 ? "" : std::to_string(protocol);
+}
+
+// One side of a socket.
+std::optional<SocketAddress> side_of(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage raw = {};
+  socklen_t size = sizeof raw;
+  if (ask(socket, reinterpret_cast<sockaddr*>(&raw), &size) != 0) return std::nullopt;
+  SocketAddress found{.family = raw.ss_family};
+  if (raw.ss_family == AF_INET) {
+    const auto& inet = reinterpret_cast<const sockaddr_in&>(raw);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&inet.sin_addr);
+    found.address[10] = found.address[11] = 0xFF;
+    std::copy(bytes, bytes + 4, found.address.begin() + 12);
+    found.port = ntohs(inet.sin_port);
+  } else if (raw.ss_family == AF_INET6) {
+    const auto& inet = reinterpret_cast<const sockaddr_in6&>(raw);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&inet.sin6_addr);
+    std::copy(bytes, bytes + 16, found.address.begin());
+    found.port = ntohs(inet.sin6_port);
+  }
+  return found;
+}
+
+std::string subject_of(const Endpoint& endpoint) {
+  const std::string host = !endpoint.name.empty() ? endpoint.name : endpoint.address;
+  if (host.empty()) return endpoint.family;
+  const bool brackets = endpoint.name.empty() && host.find(':') != std::string::npos;
+  const std::string protocol = endpoint.protocol.empty() ? "" : "/" + endpoint.protocol;
+  return brackets ? fmt::format("[{}]:{}{}", host, endpoint.port, protocol)
+                  : fmt::format("{}:{}{}", host, endpoint.port, protocol);
+}
+
+// Networks that a build has no business with. The others are ways to talk to the kernel.
+bool is_a_network(int family) { return family != AF_NETLINK && family != AF_ALG; }
+
+}  // namespace
+
+Endpoint NetworkObserver::endpoint_of(const NetworkCall& call, const SocketAddress& address,
+                                      int protocol) const {
+  return {.family = family_name(address.family),
+          .protocol = protocol_name(protocol, 0),
+          .address = address.text(),
+          .port = address.port,
+          .name = call.kind == Kind::Send ? name_asked_for(call.payload) : ""};
+}
+
+Verdict NetworkObserver::verdict_on(const SocketAddress& address) const {
+  using Mode = NetworkPolicy::Mode;
+  switch (policy_.mode) {
+    case Mode::None: return Verdict::Deny;
+    case Mode::Loopback: return address.is_loopback() ? Verdict::Allow : Verdict::Deny;
+    case Mode::Hosts:
+      return address.is_loopback() || policy_.can_reach(address.text(), address.port)
+                 ? Verdict::Allow
+                 : Verdict::Deny;
+    case Mode::Host: return Verdict::Allow;
+  }
+  return Verdict::Deny;
+}
+
+// Decided by the registers: nobody can change them while we think.
+void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCall& call,
+                                  Heard& heard) const {
+  const std::uint32_t answer = answer_of(filter_, question.data);
+  const bool refused = (answer & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ALLOW;
+  if (refused) heard.answer = -static_cast<int>(answer & SECCOMP_RET_DATA);
+  const bool ring = call.kind == Kind::Ring;
+  const int type = call.type & kTypeBits;
+  Event event{.kind = Event::Kind::Network, .act = call.name};
+  event.verdict = refused ? Verdict::Deny : Verdict::Allow;
+  event.rule = refused ? "system-calls-filtered" : rule_;
+  if (!ring)
+    event.endpoint = Endpoint{.family = family_name(call.family),
+                              .protocol = protocol_name(call.protocol, type),
+                              .address = "",
+                              .port = 0,
+                              .name = ""};
+  event.subject = ring ? "io_uring" : event.endpoint->family;
+  if (type == SOCK_RAW && !ring) event.subject += "/raw";
+  // The kernel refuses it to who has no capabilities.
+  const bool raw = !ring && !refused && type == SOCK_RAW && call.family != AF_NETLINK;
+  if (raw) event.verdict = Verdict::Deny;
+  if (raw) event.rule = "no-new-privileges";
+  if ((refused || raw) && !ring && is_a_network(call.family))
+    heard.violations.push_back(
+        {.act = call.name, .subject = event.subject, .detail = "", .rule = event.rule});
+  heard.events.push_back(std::move(event));
+}
+
+void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall& call,
+                                ProcessReader& processes, Heard& heard) {
+  // Of another kind, or of no kind at all: not a way out.
+  if (call.address && !call.address->is_internet()) return;
+  // To where the socket is connected to, which was heard of. Only a question for a name is news.
+  if (call.kind == Kind::Send && !call.address && name_asked_for(call.payload).empty()) return;
+  const UniqueFd socket =
+      processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
+  std::optional<SocketAddress> address = call.address;
+  if (!address && socket.is_open())
+    address = side_of(socket.get(), call.kind == Kind::Send ? ::getpeername : ::getsockname);
+  const std::pair asker(question.pid, call.descriptor);
+  const auto asking = call.kind == Kind::Send && !address ? asking_.find(asker) : asking_.end();
+  if (!address && asking == asking_.end()) return;
+  if (address && !address->is_internet()) return;
+
+  const int protocol = socket.is_open() ? option_of(socket.get(), SO_PROTOCOL) : 0;
+  const SocketAddress to = address.value_or(SocketAddress{.family = AF_INET});
+  Event event{.kind = Event::Kind::Network, .act = call.name};
+  event.endpoint = endpoint_of(call, to, protocol);
+  event.verdict = verdict_on(to);
+  event.rule = rule_;
+  // Also of one who only believes to be connected.
+  const bool names = !event.endpoint->name.empty() && (!address || to.port == kNamePort);
+  if (call.kind == Kind::Send && !call.address && !names) return;
+  if (!names) event.endpoint->name.clear();
+  event.subject = names ? event.endpoint->name : subject_of(*event.endpoint);
+  if (names) event.act = "resolve";
+  // Nobody inside can serve names: the port is for those who hold a capability.
+  if (names && policy_.mode == NetworkPolicy::Mode::Loopback) event.verdict = Verdict::Deny;
+  const bool inbound = call.kind == Kind::Bind || call.kind == Kind::Accept;
+  const bool datagrams = protocol == IPPROTO_UDP;
+  const Violation violation{
+      .act = event.act, .subject = event.subject, .detail = "", .rule = rule_};
+  if (inbound) event.verdict = Verdict::None;  // they reach nobody
+  // A listener that nobody can reach: told so at once, and not left waiting.
+  if (call.kind == Kind::Listen && event.verdict == Verdict::Deny &&
+      policy_.mode == NetworkPolicy::Mode::None)
+    heard.answer = -EADDRNOTAVAIL;
+  const bool denied = event.verdict == Verdict::Deny;
+  if (denied && call.kind == Kind::Connect && datagrams && to.port == kNamePort) {
+    // What it asks for comes with the next call, if this one does not fail. Nothing is sent: the
+    // socket has nowhere to send to.
+    asking_.insert_or_assign(asker, violation);
+    heard.answer = 0;
+    if (asking_.size() > kMostAsking) {
+      heard.violations.push_back(asking_.begin()->second);
+      asking_.erase(asking_.begin());
+    }
+  } else if (denied && asking != asking_.end()) {
+    heard.answer = -ENETUNREACH;
+    if (names) asking_.erase(asking);
+    heard.violations.push_back(violation);
+  } else if (denied && !(datagrams && call.kind == Kind::Connect && to.is_loopback())) {
+    // A datagram socket is connected to see which way a packet would take, and getaddrinfo() does
+    // that for every "localhost".
+    heard.violations.push_back(violation);
+  }
+  if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
+    heard.events.push_back(std::move(event));
+}
+
+NetworkObserver::Heard NetworkObserver::hear(const seccomp_notif& question,
+                                             ProcessReader& processes) {
+  Heard heard;
+  for (const NetworkCall& call : read_network_calls(question)) {
+    if (call.kind == Kind::Socket || call.kind == Kind::Ring)
+      hear_socket(question, call, heard);
+    else
+      hear_call(question, call, processes, heard);
+  }
+  return heard;
+}
+
+std::vector<Violation> NetworkObserver::rest() const {
+  std::vector<Violation> violations;
+  for (const auto& [asker, violation] : asking_) violations.push_back(violation);
+  return violations;
+}
+
+namespace {
+
+sock_filter load(std::size_t place) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(place));
+}
+sock_filter answer(unsigned value) { return BPF_STMT(BPF_RET | BPF_K, value); }
+sock_filter if_equal(unsigned value, unsigned char yes, unsigned char no) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no);
+}
+
+constexpr std::size_t kNumber = offsetof(seccomp_data, nr);
+std::size_t low_half(std::size_t argument) {
+  return offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t);
+}
+std::size_t high_half(std::size_t argument) { return low_half(argument) + sizeof(std::uint32_t); }
+
+// For this call, what `block` answers; it answers in every case.
+void add_block(std::vector<sock_filter>& program, int call, const std::vector<sock_filter>& block) {
+  program.push_back(
+      if_equal(static_cast<unsigned>(call), 0, static_cast<unsigned char>(block.size())));
+  program.insert(program.end(), block.begin(), block.end());
+}
+
+// Allows if the argument is this number, asks otherwise.
+std::vector<sock_filter> allow_if(std::size_t argument, std::uint64_t number) {
+  return {load(low_half(argument)),       if_equal(static_cast<std::uint32_t>(number), 0, 2),
+          load(high_half(argument)),      if_equal(static_cast<std::uint32_t>(number >> 32U), 1, 0),
+          answer(SECCOMP_RET_USER_NOTIF), answer(SECCOMP_RET_ALLOW)};
+}
+
+}  // namespace
+
+std::vector<sock_filter> network_observer_filter(std::uint64_t key) {
+  std::vector<sock_filter> program = {load(kNumber)};
+  for (const int call :
+       {SYS_connect, SYS_bind, SYS_listen, SYS_accept4, SYS_sendmmsg, SYS_io_uring_setup,
+#ifdef SYS_accept
+        SYS_accept
+#endif
+       })
+    add_block(program, call, {answer(SECCOMP_RET_USER_NOTIF)});
+  // The kernel takes 32 bits of it.
+  add_block(program, SYS_socket,
+            {load(low_half(0)), if_equal(AF_UNIX, 0, 1), answer(SECCOMP_RET_ALLOW),
+             answer(SECCOMP_RET_USER_NOTIF)});
+  // Without an address it goes where the socket is connected to, which was asked about.
+  add_block(program, SYS_sendto, allow_if(4, 0));
+  add_block(program, SYS_sendmsg, allow_if(5, key));
+  program.push_back(answer(SECCOMP_RET_ALLOW));
+  return program;
+}
+
+std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter) {
+#if defined(__x86_64__)
+  constexpr unsigned kThisArchitecture = AUDIT_ARCH_X86_64;
+#else
+  constexpr unsigned kThisArchitecture = AUDIT_ARCH_AARCH64;
+#endif
+  // The numbers are other calls on another architecture, which the filter refuses.
+  std::vector<sock_filter> program = {load(offsetof(seccomp_data, arch)),
+                                      if_equal(kThisArchitecture, 0, 5), load(kNumber)};
+  for (const int call : {SYS_socket, SYS_io_uring_setup})
+    add_block(program, call, {answer(SECCOMP_RET_ALLOW)});
+  program.insert(program.end(), filter.begin(), filter.end());
+  return program;
+}
+
+}  // namespace hermetic::linux_backend

@@ -1,0 +1,65 @@
+// NetworkObserver: hears of every attempt to reach the network or to be reached, and tells of it.
+//
+// It observes. What keeps the command from reaching anybody is its network namespace; what is
+// refused here is refused by registers only, which no other thread can change, or is a courtesy
+// that nothing depends on.
+#pragma once
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hermetic/backends/linux/network_call.h"
+#include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/run/event.h"
+#include "hermetic/spec/network.h"
+
+namespace hermetic::linux_backend {
+
+class NetworkObserver {
+ public:
+  // `rule` is what the policy is called in events; `filter` is the one that the command has been
+  // exempted from for the calls that are asked about.
+  NetworkObserver(NetworkPolicy policy, std::string rule, std::vector<sock_filter> filter)
+      : policy_(std::move(policy)), rule_(std::move(rule)), filter_(std::move(filter)) {}
+
+  struct Heard {
+    std::vector<Event> events;          // without time and processes
+    std::vector<Violation> violations;  // without who it was
+    // What the call returns instead of going on: 0, or an errno below 0.
+    std::optional<int> answer;
+  };
+  [[nodiscard]] Heard hear(const seccomp_notif& question, ProcessReader& processes);
+
+  // Of attempts that could only be judged by what came after them, and nothing did.
+  [[nodiscard]] std::vector<Violation> rest() const;
+
+ private:
+  void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
+  void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
+                 Heard& heard);
+  [[nodiscard]] Verdict verdict_on(const SocketAddress& address) const;
+  [[nodiscard]] Endpoint endpoint_of(const NetworkCall& call, const SocketAddress& address,
+                                     int protocol) const;
+
+  NetworkPolicy policy_;
+  std::string rule_;
+  std::vector<sock_filter> filter_;
+  // Sockets that believe to be connected to a name server, by thread and descriptor.
+  std::map<std::pair<std::uint32_t, int>, Violation> asking_;
+};
+
+// Asks about the calls that read_network_calls() reads. A sendmsg() whose sixth argument is `key`,
+// which the kernel ignores, is not asked about: init's own, before anybody can answer.
+[[nodiscard]] std::vector<sock_filter> network_observer_filter(std::uint64_t key);
+
+// `filter`, but for the calls that are asked about and decided upon by hermetic.
+[[nodiscard]] std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter);
+
+}  // namespace hermetic::linux_backend

@@ -1,0 +1,189 @@
+#include "hermetic/backends/linux/watch.h"
+
+#include <fmt/format.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "hermetic/base/text.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+// Since Linux 6.6: the one who asks and the one who answers take turns on one processor, three
+// times as fast. The headers may be older.
+constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);
+constexpr std::uint64_t kTakeTurns = 1;
+
+constexpr int kAtOnce = 64;                      // questions, before the loop looks at the rest
+constexpr std::size_t kMostViolations = 10'000;  // of different kinds; nobody reads as many
+
+bool is_watched(const Plan& plan) {
+  return std::any_of(plan.clauses.begin(), plan.clauses.end(), [](const PlannedClause& planned) {
+    return planned.clause == Clause::NetworkWatched && planned.strength == Strength::Enforced;
+  });
+}
+
+std::string why_not_watched(const Plan& plan) {
+  for (const PlannedClause& planned : plan.clauses)
+    if (planned.clause == Clause::NetworkWatched) return planned.reason;
+  return "";
+}
+
+// "curl https://example.org" for people.
+std::string command_line(const ProcessFacts& process) {
+  if (process.arguments.empty()) return process.executable;
+  std::string line = process.executable;
+  for (std::size_t i = 1; i < process.arguments.size(); ++i) line += " " + process.arguments[i];
+  constexpr std::size_t kLongest = 200;
+  return line.size() <= kLongest ? line : line.substr(0, kLongest) + "…";
+}
+
+}  // namespace
+
+Watched watched_in(const Plan& plan, const RunOptions& options) {
+  return {.network = is_watched(plan),
+          .processes = is_watched(plan) && options.observe_processes,
+          .files = options.observe_files};
+}
+
+std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options) {
+  const Watched watched = watched_in(plan, options);
+  std::vector<Event> events;
+  const auto add = [&](const char* detector, bool on, std::string why_not) {
+    events.push_back({.kind = Event::Kind::Coverage,
+                      .act = on ? "on" : "off",
+                      .subject = detector,
+                      .detail = on ? "" : std::move(why_not)});
+  };
+  const std::string reason = why_not_watched(plan);
+  add("network", watched.network, reason);
+  add("processes", watched.processes, reason.empty() ? "nobody asked for it" : reason);
+  add("files", watched.files, "nobody asked for it");
+  add("limits", true, "");
+  return events;
+}
+
+std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key) {
+  std::vector<sock_filter> program;
+  const auto go_on_with = [&](const std::vector<sock_filter>& part) {
+    if (!program.empty()) program.pop_back();  // its last answer, which allows
+    program.insert(program.end(), part.begin(), part.end());
+  };
+  if (watched.network) go_on_with(network_observer_filter(key));
+  if (watched.files) {
+    go_on_with(file_observer_filter());
+  } else if (watched.processes) {
+    std::vector<sock_filter> part = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+    for (const unsigned call : {unsigned{SYS_execve}, unsigned{SYS_execveat}}) {
+      part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+      part.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+    }
+    part.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    go_on_with(part);
+  }
+  return program;
+}
+
+bool is_listener(int descriptor) {
+  // An answer to a question that nobody asked: only a listener says that it does not know it.
+  const std::uint64_t nobodys = 0;
+  return ::ioctl(descriptor, SECCOMP_IOCTL_NOTIF_ID_VALID, &nobodys) != 0 && errno == ENOENT;
+}
+
+Watch::Watch(UniqueFd listener, NetworkObserver network, Options options)
+    : listener_(std::move(listener)),
+      network_(std::move(network)),
+      options_(std::move(options)),
+      processes_(options_.init) {
+  (void)::ioctl(listener_.get(), kSetFlags, kTakeTurns);
+}
+
+void Watch::serve() {
+  for (int i = 0; i < kAtOnce && listener_.is_open(); ++i) {
+    answer_one();
+    pollfd more = {.fd = listener_.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&more, 1, 0) <= 0 || (more.revents & POLLIN) == 0) return;
+  }
+}
+
+void Watch::answer_one() {
+  seccomp_notif question = {};
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
+    // ENOENT: the process was killed before it was heard. Anything else will not get better.
+    if (errno != ENOENT && errno != EINTR) listener_.reset();
+    return;
+  }
+  seccomp_notif_resp answer = {};
+  answer.id = question.id;
+  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  if (options_.watched.network) hear_network(question, answer);
+  if (options_.watched.processes) hear_program(question);
+  if (options_.watched.files) files_.hear(question);
+  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+// Who it was is known only as long as the call waits: the number may be another's afterwards.
+std::vector<ProcessFacts> Watch::who(const seccomp_notif& question) {
+  std::vector<ProcessFacts> chain = processes_.chain(static_cast<pid_t>(question.pid));
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &question.id) != 0) chain.clear();
+  return chain;
+}
+
+void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answer) {
+  NetworkObserver::Heard heard = network_.hear(question, processes_);
+  if (heard.answer) {
+    answer.flags = 0;
+    answer.error = *heard.answer;
+  }
+  if (heard.events.empty() && heard.violations.empty()) return;
+  const std::vector<ProcessFacts> processes = who(question);
+  for (Event& event : heard.events) {
+    event.processes = processes;
+    options_.tell(std::move(event));
+  }
+  for (Violation& violation : heard.violations) note(std::move(violation), processes);
+}
+
+void Watch::hear_program(const seccomp_notif& question) {
+  const std::optional<std::string> program = program_asked_for(question);
+  if (!program) return;
+  options_.tell({.kind = Event::Kind::Process,
+                 .act = "execute",
+                 .subject = *program,
+                 .processes = who(question)});
+}
+
+void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
+  violation.detail = who.empty() ? "a process that is gone" : command_line(who.front());
+  const auto [place, fresh] = places_.try_emplace(
+      {violation.act + " " + violation.subject, violation.detail}, violations_.size());
+  if (!fresh) {
+    ++violations_[place->second].count;
+    return;
+  }
+  if (violations_.size() >= kMostViolations) {
+    places_.erase(place);
+    ++violations_.back().count;
+    violations_.back().act = "more";
+    violations_.back().subject = "of other kinds";
+    violations_.back().detail = "";
+    return;
+  }
+  violations_.push_back(violation);
+  options_.on_violation(violation);
+}
+
+std::vector<Violation> Watch::violations() const {
+  std::vector<Violation> all = violations_;
+  const std::vector<Violation> rest = network_.rest();
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+}  // namespace hermetic::linux_backend

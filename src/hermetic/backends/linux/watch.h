@@ -1,0 +1,77 @@
+// Watch: hears what the command asks the kernel for, and tells of it. One listener for all that is
+// watched: the kernel allows no second one.
+#pragma once
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/network_observer.h"
+#include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/plan/plan.h"
+#include "hermetic/run/backend.h"
+
+namespace hermetic::linux_backend {
+
+// What is listened for. Nothing at all where the plan says that the network is not watched.
+struct Watched {
+  bool network = false;
+  bool processes = false;
+  bool files = false;
+
+  [[nodiscard]] bool any() const { return network || processes || files; }
+};
+[[nodiscard]] Watched watched_in(const Plan& plan, const RunOptions& options);
+
+// Which detectors are on, and why the others are not.
+[[nodiscard]] std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options);
+
+// The filter that asks. `key` as in network_observer_filter().
+[[nodiscard]] std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key);
+
+// Is this a descriptor that seccomp(2) gave?
+[[nodiscard]] bool is_listener(int descriptor);
+
+class Watch {
+ public:
+  struct Options {
+    Watched watched;
+    pid_t init = 0;
+    std::function<void(Event)> tell;
+    std::function<void(const Violation&)> on_violation;
+  };
+  Watch(UniqueFd listener, NetworkObserver network, Options options);
+
+  [[nodiscard]] int descriptor() const { return listener_.get(); }
+  void serve();  // the questions that are there; call it when the descriptor is readable
+  void close() { listener_.reset(); }
+
+  // Each once, with how often it was tried; in the order of the first attempts.
+  [[nodiscard]] std::vector<Violation> violations() const;
+  [[nodiscard]] std::vector<AskedPath> asked() const { return files_.asked(); }
+
+ private:
+  void answer_one();
+  void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
+  void hear_program(const seccomp_notif& question);
+  [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question);
+  void note(Violation violation, const std::vector<ProcessFacts>& who);
+
+  UniqueFd listener_;
+  NetworkObserver network_;
+  FileObserver files_;
+  Options options_;
+  ProcessReader processes_;
+  std::vector<Violation> violations_;
+  std::map<std::pair<std::string, std::string>, std::size_t> places_;  // by subject and who
+};
+
+}  // namespace hermetic::linux_backend

@@ -1,0 +1,234 @@
+// What hermetic hears of a command that tries to reach somebody. Everything is aimed at loopback.
+#include <dirent.h>
+
+#include "tests/sandbox/sandbox.h"
+
+namespace hermetic {
+namespace {
+
+using Mode = NetworkPolicy::Mode;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Listener final : public EventSink {
+ public:
+  void on_event(const Event& event) override { events.push_back(event); }
+  std::vector<Event> events;
+};
+
+struct Seen {
+  Outcome outcome;
+  std::vector<Event> events;  // of the network
+  std::vector<Event> all;
+};
+
+Seen watch(const SpecBuilder& builder, RunOptions options = captured()) {
+  Seen seen;
+  LinuxBackend backend = LinuxBackend::make().value();
+  const Plan plan = make_plan(builder.build().value(), backend.probe()).value();
+  Listener listener;
+  const auto started = backend.start(plan, options, listener);
+  EXPECT_TRUE(started) << to_string(started.error());
+  if (!started) return seen;
+  Result<Outcome> outcome = (*started)->wait();
+  EXPECT_TRUE(outcome);
+  if (outcome) seen.outcome = std::move(*outcome);
+  seen.all = listener.events;
+  for (const Event& event : listener.events)
+    if (event.kind == Event::Kind::Network) seen.events.push_back(event);
+  return seen;
+}
+
+SpecBuilder attempt(Words words, Mode mode = Mode::None) {
+  words.insert(words.begin(), misbehave("attempt"));
+  return sandboxed(std::move(words)).network({.mode = mode});
+}
+SpecBuilder python(const std::string& script, Mode mode = Mode::None) {
+  return sandboxed({"python3", "-c", "import socket\n" + script}).network({.mode = mode});
+}
+
+Words subjects(const std::vector<Violation>& violations) {
+  Words words;
+  for (const Violation& violation : violations)
+    words.push_back(violation.act + " " + violation.subject);
+  return words;
+}
+
+auto is(const char* act, const char* subject, Verdict verdict) {
+  return AllOf(Field(&Event::act, act), Field(&Event::subject, subject),
+               Field(&Event::verdict, verdict));
+}
+
+TEST(Watch, HearsNothingOfACommandThatReachesForNothing) {
+  const Seen seen = watch(shell("ls / >/dev/null; echo done"));
+  EXPECT_THAT(seen.events, IsEmpty());
+  EXPECT_THAT(seen.outcome.violations, IsEmpty());
+}
+
+TEST(Watch, SaysWhatIsWatchedBeforeAnythingElse) {
+  const Seen seen = watch(shell("true"));
+  ASSERT_GE(seen.all.size(), 5U);
+  Words detectors;
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(seen.all[i].kind, Event::Kind::Coverage);
+    detectors.push_back(seen.all[i].subject + " " + seen.all[i].act);
+  }
+  EXPECT_THAT(detectors, ElementsAre("network on", "processes off", "files off", "limits on"));
+  EXPECT_EQ(seen.all[4].kind, Event::Kind::Started);
+  EXPECT_EQ(seen.all.back().kind, Event::Kind::Ended);
+}
+
+TEST(Watch, NamesWhoDidItAndWhoStartedThat) {
+  const Seen seen = watch(shell("cd /usr; " + misbehave("reach") + " port 127.0.0.1 1000; true"));
+  ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));
+  const Event& event = seen.events.back();
+  EXPECT_EQ(event.rule, "network: none (the default)");
+  ASSERT_EQ(event.processes.size(), 2U);
+  EXPECT_EQ(event.processes[0].executable, misbehave("reach"));
+  EXPECT_THAT(event.processes[0].arguments,
+              ElementsAre(misbehave("reach"), "port", "127.0.0.1", "1000"));
+  EXPECT_EQ(event.processes[0].directory, "/usr");
+  EXPECT_EQ(event.processes[0].parent, event.processes[1].pid);
+  EXPECT_THAT(event.processes[1].executable, ::testing::EndsWith("sh"));
+  ASSERT_TRUE(event.endpoint);
+  EXPECT_EQ(*event.endpoint, (Endpoint{"inet", "tcp", "127.0.0.1", 1000, ""}));
+  ASSERT_EQ(seen.outcome.violations.size(), 1U);
+  EXPECT_EQ(seen.outcome.violations[0].detail, misbehave("reach") + " port 127.0.0.1 1000");
+  EXPECT_TRUE(seen.outcome.success());
+}
+
+TEST(Watch, HearsEveryMessageOfACallThatSendsSeveral) {
+  EXPECT_THAT(subjects(watch(attempt({"send"})).outcome.violations),
+              ElementsAre("sendmmsg 127.0.0.1:1001/udp", "sendmmsg 127.0.0.1:1002/udp",
+                          "sendmsg 127.0.0.1:1001/udp", "sendto 127.0.0.1:1002/udp"));
+}
+
+TEST(Watch, HearsOfBothFamilies) {
+  EXPECT_THAT(subjects(watch(attempt({"mapped"})).outcome.violations),
+              ElementsAre("connect 127.0.0.1:1003/tcp", "connect [::1]:1003/tcp"));
+}
+
+TEST(Watch, HearsOfSocketsThatAreRefused) {
+  const Seen seen = watch(attempt({"families"}));
+  EXPECT_THAT(subjects(seen.outcome.violations),
+              ElementsAre("socket vsock", "socket packet/raw", "socket inet/raw"));
+  EXPECT_THAT(seen.events, Contains(is("io_uring_setup", "io_uring", Verdict::Deny)));
+}
+
+TEST(Watch, HearsWhichNameIsLookedUp) {
+  for (const Mode mode : {Mode::None, Mode::Loopback}) {
+    const Seen seen = watch(python(
+        "try: socket.getaddrinfo('build.example.org', 443)\nexcept OSError: print('no')", mode));
+    EXPECT_EQ(seen.outcome.standard_output.text, "no\n");
+    EXPECT_THAT(subjects(seen.outcome.violations), ElementsAre("resolve build.example.org"));
+  }
+}
+
+TEST(Watch, AsksNobodyWhereLoopbackIsAllowed) {
+  const Seen seen = watch(attempt({"mapped"}, Mode::Loopback));
+  EXPECT_THAT(seen.outcome.violations, IsEmpty());
+  EXPECT_THAT(seen.events, Contains(is("connect", "[::1]:1003/tcp", Verdict::Allow)));
+}
+
+TEST(Watch, KnowsOneWhoListens) {
+  const std::string script =
+      "s = socket.socket()\ns.bind(('', 0))\ntry: s.listen(); print('listens')\n"
+      "except OSError as e: print(e)";
+  const Seen none = watch(python(script));
+  EXPECT_EQ(none.outcome.standard_output.text, "[Errno 99] Cannot assign requested address\n");
+  ASSERT_EQ(none.outcome.violations.size(), 1U);
+  EXPECT_EQ(none.outcome.violations[0].act, "listen");
+  const Seen loopback = watch(python(script, Mode::Loopback));
+  EXPECT_EQ(loopback.outcome.standard_output.text, "listens\n");
+  EXPECT_THAT(loopback.outcome.violations, IsEmpty());
+  EXPECT_THAT(loopback.events, Contains(AllOf(Field(&Event::act, "listen"),
+                                              Field(&Event::verdict, Verdict::Allow))));
+}
+
+TEST(Watch, TellsOfProgramsOnRequest) {
+  RunOptions options = captured();
+  options.observe_processes = true;
+  Words programs;
+  for (const Event& event : watch(shell("ls / | cat >/dev/null"), options).all)
+    if (event.kind == Event::Kind::Process) programs.push_back(event.subject);
+  EXPECT_THAT(programs, Contains("/usr/bin/ls"));
+  EXPECT_THAT(programs, Contains("/usr/bin/cat"));
+}
+
+TEST(OnViolation, KillEndsTheRunAtOnce) {
+  const TempDir dir;
+  const Seen seen = watch(shell(misbehave("reach") + " port 127.0.0.1 1000; sleep " + long_sleep())
+                              .on_violation(OnViolation::Kill)
+                              .output(dir / "out"));
+  const auto* ended = std::get_if<EndedByViolation>(&seen.outcome.ending);
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->violation.subject, "127.0.0.1:1000/tcp");
+  EXPECT_FALSE(exists(dir / "out"));
+}
+
+TEST(OnViolation, FailGoesOnAndPublishesNothing) {
+  const TempDir dir;
+  for (const bool reaches : {false, true}) {
+    const std::string act = reaches ? misbehave("reach") + " port 127.0.0.1 1000; " : "";
+    const Seen seen = watch(shell(act + "echo 1 >" + dir / "out/file; echo went on")
+                                .on_violation(OnViolation::Fail)
+                                .output(dir / "out"));
+    EXPECT_THAT(seen.outcome.standard_output.text, ::testing::HasSubstr("went on\n"));
+    EXPECT_TRUE(seen.outcome.success());
+    EXPECT_EQ(seen.outcome.violations.size(), reaches ? 1U : 0U);
+    EXPECT_EQ(exists(dir / "out"), !reaches);
+    std::filesystem::remove_all(dir / "out");
+  }
+}
+
+TEST(OnViolation, ReportPublishesWhatTheCommandMade) {
+  const TempDir dir;
+  const Seen seen =
+      watch(shell(misbehave("reach") + " port 127.0.0.1 1000; echo 1 >" + dir / "out/file")
+                .output(dir / "out"));
+  EXPECT_EQ(seen.outcome.violations.size(), 1U);
+  EXPECT_TRUE(exists(dir / "out/file"));
+}
+
+std::size_t open_descriptors() { return names_of("/proc/self/fd").size(); }
+
+TEST(WatchUnderAttack, LosesNothingOfAStorm) {
+  constexpr int kProcesses = 50;
+  constexpr int kTimes = 40;
+  const std::size_t before = open_descriptors();
+  const Seen seen = watch(attempt({"storm", std::to_string(kProcesses), std::to_string(kTimes)}));
+  EXPECT_TRUE(seen.outcome.success());
+  std::size_t connects = 0;
+  for (const Event& event : seen.events) {
+    if (event.act != "connect") continue;
+    ++connects;
+    EXPECT_EQ(event.processes.size(), 2U);
+  }
+  EXPECT_EQ(connects, std::size_t{kProcesses} * kTimes);
+  ASSERT_EQ(seen.outcome.violations.size(), 1U);
+  EXPECT_EQ(seen.outcome.violations[0].count, std::uint64_t{kProcesses} * kTimes);
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// What was heard may be one or the other; that something was tried is heard each time.
+TEST(WatchUnderAttack, HearsOfEachCallWhoseArgumentsAreSwapped) {
+  const Seen seen = watch(attempt({"swap", "2000"}));
+  std::uint64_t heard = 0;
+  for (const Violation& violation : seen.outcome.violations) heard += violation.count;
+  EXPECT_EQ(heard, 2000U);
+}
+
+TEST(WatchUnderAttack, SurvivesThoseWhoDieInTheMiddle) {
+  const std::size_t before = open_descriptors();
+  const Seen seen = watch(attempt({"die", "100"}));
+  EXPECT_TRUE(seen.outcome.success());
+  EXPECT_THAT(seen.outcome.violations, Not(IsEmpty()));
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace hermetic
