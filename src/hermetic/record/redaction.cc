@@ -277,8 +277,14 @@ std::vector<std::string> Redaction::clean_arguments(std::span<const std::string>
   for (const std::string& argument : arguments) {
     std::size_t secret = secret_assignment(argument);
     if (announces_secret(before) && !argument.starts_with("--")) secret = 0;
-    if (announces_user(before) && secret == std::string_view::npos)
-      secret = password_of_user(argument);
+    if (announces_user(before) && secret == std::string_view::npos) {
+      // The colon of a marker parts nothing.
+      std::string visible = argument;
+      for (const SecretSpan& marker : markers_in(argument))
+        std::fill(visible.begin() + static_cast<std::ptrdiff_t>(marker.begin),
+                  visible.begin() + static_cast<std::ptrdiff_t>(marker.end), '?');
+      secret = password_of_user(visible);
+    }
     if (secret != std::string_view::npos && secret < argument.size()) {
       const std::string_view value = std::string_view(argument).substr(secret);
       // One that has a name keeps it.
