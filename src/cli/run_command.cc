@@ -13,6 +13,7 @@
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/event_sinks.h"
 #include "cli/exit_code.h"
 #include "cli/explanation.h"
 #include "cli/forward_signals.h"
@@ -28,43 +29,20 @@
 namespace hermetic::cli {
 namespace {
 
-// With HERMETIC_DEBUG set, says what happens as it happens. Writes the samples, if there are any.
-class Narrator final : public EventSink {
- public:
-  Narrator(bool speaks, SamplesFile* samples) : speaks_(speaks), samples_(samples) {}
-  void on_sample(const Usage& usage) override {
-    if (samples_ != nullptr) samples_->write(usage);
-  }
-  void on_event(const Event& event) override {
-    if (!speaks_) return;
-    const double milliseconds =
-        std::chrono::duration<double, std::milli>(event.since_start).count();
-    complain({.message =
-                  fmt::format("debug: {:9.3f} ms {} {} {} {}", milliseconds, to_string(event.kind),
-                              event.act, printable(event.subject), event.detail)});
-  }
-
- private:
-  bool speaks_;
-  SamplesFile* samples_;
-};
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
-}
-
 constexpr std::chrono::milliseconds kUsualInterval{100};
 
 // Options that a later release fills in: refused by name, never ignored.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kNotYet = {
-    {{"--events", "the audit trail"}, {"--evidence", "evidence"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kNotYet = {
+    {{"--evidence", "evidence"}}};
 
 Result<void> check_known(const Arguments& arguments) {
   for (const auto& [option, feature] : kNotYet)
     if (arguments.has(option))
       return unsupported(fmt::format("{} is not there yet: {} is not built", option, feature),
                          "leave the option out");
+  if (arguments.last("--events") == "-" && arguments.last("--json") == "-")
+    return invalid("--events and --json cannot both be written to standard output",
+                   "give one of them a file");
   return {};
 }
 
@@ -149,7 +127,7 @@ Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec)
 
 // What the command makes in its outputs could lead hermetic's own files astray.
 Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec) {
-  for (const std::string_view option : {"--json", "--keep-failed", "--samples"}) {
+  for (const std::string_view option : {"--json", "--keep-failed", "--samples", "--events"}) {
     const std::string value = arguments.last(option);
     if (value.empty() || value == "-") continue;
     const std::string path = TRY(absolute_path(value));
@@ -164,6 +142,15 @@ Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec)
   return {};
 }
 
+// An audit trail with holes is a failure of hermetic, whatever the command said; it is told, too.
+Result<void> close_sinks(EventSinks& events, int exit_code) {
+  const Result<void> closed = events.close();
+  if (closed) return {};
+  Error error = closed.error();
+  error.hint = fmt::format("the run itself ended with exit code {}", exit_code);
+  return error;
+}
+
 Result<int> run_spec(const Arguments& arguments, Spec spec) {
   TRY(check_known(arguments));
   TRY(check_outside_outputs(arguments, spec));
@@ -174,17 +161,15 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   options.digest_outputs = !json_file.empty();
   options.observe_files = arguments.has("--explain");
   options.watch_processes = arguments.has("--by-process");
-  std::optional<SamplesFile> samples;
-  if (arguments.has("--usage") || options.watch_processes) options.sample_every = kUsualInterval;
+  if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
+    options.sample_every = kUsualInterval;
   if (arguments.has("--sample-every"))
     options.sample_every = TRY(parse_duration(arguments.last("--sample-every")));
 
   const Plan plan = TRY(make_plan(spec, backend->probe()));
-  if (const std::string file = arguments.last("--samples"); !file.empty()) {
-    if (!options.sample_every) options.sample_every = kUsualInterval;
-    samples = TRY(SamplesFile::make(file));
-  }
-  Narrator events(is_set("HERMETIC_DEBUG"), samples ? &*samples : nullptr);
+  const Redaction redaction = redaction_for(plan);
+  EventSinks events(redaction);
+  TRY(events.open(arguments));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
 
@@ -199,10 +184,10 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   }
   if (arguments.has("--usage")) complain({.message = usage_table(outcome.usage)});
   if (json_file == "-")
-    print(outcome_as_json(plan, outcome, exit_code));
+    print(outcome_as_json(plan, outcome, exit_code, redaction));
   else if (!json_file.empty())
-    TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code)));
-  if (samples) TRY(samples->close());
+    TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code, redaction)));
+  TRY(close_sinks(events, exit_code));
   return exit_code;
 }
 
@@ -219,7 +204,9 @@ const Subcommand& run_description() {
     run.options.push_back({"--keep-failed", "DIR", "keep the outputs of a run that failed in DIR"});
     run.options.push_back(
         {"--explain", "", "if the command fails, say which undeclared paths it asked for"});
-    run.options.push_back({"--events", "FILE", "not there yet: refused"});
+    run.options.push_back(
+        {"--events", "FILE", "write a line of JSON to FILE for each event (- is standard output)"});
+    run.options.push_back({"--syslog", "", "send each event to the system's log, too"});
     run.options.push_back({"--evidence", "DIR", "not there yet: refused"});
     run.options.push_back({"--usage", "", "say at the end what the run has used"});
     run.options.push_back({"--by-process", "", "count for each process, too (slower)"});

@@ -1,11 +1,8 @@
 #include "cli/usage_report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cmath>
 
 #include "hermetic/base/text.h"
@@ -89,26 +86,19 @@ std::string usage_table(const Usage& usage) {
 }
 
 Result<SamplesFile> SamplesFile::make(const std::string& path) {
-  // A fifo whose reader is not there, or does not read, must not hold up the loop that keeps the
-  // limits.
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644));
-  if (!file.is_open())
-    return system_error(fmt::format("cannot write the samples to '{}'", printable(path)), errno);
+  LineFile file = TRY(LineFile::make(path, "the samples", {}));
   return SamplesFile(path, std::move(file));
 }
 
 void SamplesFile::write(const Usage& usage) {
-  const std::string text = sample_line(usage);
-  const ssize_t written = ::write(file_.get(), text.data(), text.size());
-  if (written != static_cast<ssize_t>(text.size()) && os_error_ == 0)
-    os_error_ = written < 0 ? errno : ENOSPC;
+  if (!file_.append(sample_line(usage))) lost_ = true;
+  file_.flush();
 }
 
 Result<void> SamplesFile::close() {
-  file_.reset();
-  if (os_error_ != 0)
+  if (file_.finish() != 0 || lost_)
     return system_error(fmt::format("cannot write the samples to '{}'", printable(path_)),
-                        os_error_);
+                        file_.os_error());
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "hermetic/base/result.h"
-#include "hermetic/base/unique_fd.h"
+#include "hermetic/record/line_file.h"
 #include "hermetic/run/event.h"
 #include "hermetic/run/usage.h"
 
@@ -26,11 +26,11 @@ class SamplesFile {
   [[nodiscard]] Result<void> close();
 
  private:
-  SamplesFile(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+  SamplesFile(std::string path, LineFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  UniqueFd file_;
-  int os_error_ = 0;
+  LineFile file_;
+  bool lost_ = false;
 };
 
 }  // namespace hermetic::cli

@@ -44,11 +44,12 @@ struct EndingAsJson {
   }
 };
 
-json violation_as_json(const Violation& violation) {
-  return {{"act", violation.act},
-          {"subject", printable(violation.subject)},
-          {"detail", printable(violation.detail)},
-          {"rule", printable(violation.rule)},
+json violation_as_json(const Violation& violation, const Redaction& redaction) {
+  const auto text = [&](std::string_view raw) { return printable(redaction.clean(raw)); };
+  return {{"act", text(violation.act)},
+          {"subject", text(violation.subject)},
+          {"detail", text(violation.detail)},
+          {"rule", text(violation.rule)},
           {"count", violation.count}};
 }
 
@@ -70,6 +71,11 @@ json clause_as_json(const PlannedClause& planned) {
 }  // namespace
 
 std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_code) {
+  return outcome_as_json(plan, outcome, exit_code, Redaction(plan.environment));
+}
+
+std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_code,
+                            const Redaction& redaction) {
   json document = {{"version", 1},
                    {"hermetic", was_hermetic(plan, outcome)},
                    {"backend", plan.backend},
@@ -82,7 +88,7 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
     document["clauses"].push_back(clause_as_json(planned));
   document["violations"] = json::array();
   for (const Violation& violation : outcome.violations)
-    document["violations"].push_back(violation_as_json(violation));
+    document["violations"].push_back(violation_as_json(violation, redaction));
   document["outputs"] = json::array();
   for (const PublishedOutput& output : outcome.outputs)
     document["outputs"].push_back(output_as_json(output));
