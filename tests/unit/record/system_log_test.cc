@@ -133,6 +133,19 @@ TEST(SystemLog, GoesOnWhenTheServiceIsStartedAnew) {
   EXPECT_THAT(closed.error().message, HasSubstr(": 1 of 2 are lost"));
 }
 
+TEST(SystemLog, LosesNothingToAServiceThatWasStartedAnewBetweenTwoEvents) {
+  const TempDir folder;
+  auto listener = std::make_unique<Listener>(folder / "log");
+  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  log->record(denial());
+  listener.reset();
+  ASSERT_TRUE(std::filesystem::remove(folder / "log"));
+  listener = std::make_unique<Listener>(folder / "log");
+  log->record(denial());
+  EXPECT_THAT(listener->receive(), HasSubstr("<12>"));
+  EXPECT_TRUE(log->close());
+}
+
 TEST(SyslogMessage, IsCutAtAWholeCharacter) {
   Event event = denial();
   event.subject.clear();
