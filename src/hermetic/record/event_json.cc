@@ -13,7 +13,7 @@ namespace hermetic {
 namespace {
 
 // In the order in which the keys are put in: what a reader looks for comes first.
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 class EventAsJson {
  public:
@@ -23,8 +23,8 @@ class EventAsJson {
     return printable(redaction_.clean(raw));
   }
 
-  [[nodiscard]] json process(const ProcessFacts& facts) const {
-    json arguments = json::array();
+  [[nodiscard]] Json process(const ProcessFacts& facts) const {
+    Json arguments = Json::array();
     for (const std::string& argument : redaction_.clean_arguments(facts.arguments))
       arguments.push_back(printable(argument));
     return {{"executable", text(facts.executable)},
@@ -32,7 +32,7 @@ class EventAsJson {
             {"directory", text(facts.directory)}};
   }
 
-  [[nodiscard]] json endpoint(const Endpoint& endpoint) const {
+  [[nodiscard]] Json endpoint(const Endpoint& endpoint) const {
     return {{"family", text(endpoint.family)},
             {"protocol", text(endpoint.protocol)},
             {"address", text(endpoint.address)},
@@ -60,7 +60,7 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
 
 std::string event_line(const Event& event, const EventStamp& stamp, const Redaction& redaction) {
   const EventAsJson as_json(redaction);
-  json line = json::object();
+  Json line = Json::object();
   if (stamp.sequence == EventStamp{}.sequence) line["version"] = 1;
   line["seq"] = stamp.sequence;
   line["kind"] = to_string(event.kind);
@@ -70,10 +70,10 @@ std::string event_line(const Event& event, const EventStamp& stamp, const Redact
   line["rule"] = as_json.text(event.rule);
   line["detail"] = as_json.text(event.detail);
   line["amount"] = event.amount;
-  line["endpoint"] = event.endpoint ? as_json.endpoint(*event.endpoint) : json();
-  line["process"] = json();
-  line["parents"] = json::array();
-  json pids = json::array();
+  line["endpoint"] = event.endpoint ? as_json.endpoint(*event.endpoint) : Json();
+  line["process"] = Json();
+  line["parents"] = Json::array();
+  Json pids = Json::array();
   for (const ProcessFacts& facts : event.processes) {
     if (pids.empty())
       line["process"] = as_json.process(facts);

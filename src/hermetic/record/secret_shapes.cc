@@ -155,37 +155,49 @@ void find_private_keys(std::string_view text, Spans& spans) {
 
 bool all_digits(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
 
-// scheme://user:password@host, also with a password that should have been encoded and was not.
-void find_user_info(std::string_view text, Spans& spans) {
+// Where the user info of an address ends, whose first word after :// this is, or npos. A password
+// that should have been encoded may hold what ends the authority: then it is the last @ that
+// counts.
+std::size_t end_of_user_info(std::string_view authority, std::size_t last_at) {
+  if (const std::size_t at = authority.rfind('@'); at != kNone) return at;
+  const std::size_t colon = authority.find(':');
+  if (colon == kNone || authority.front() == '[') return kNone;
+  const bool is_port = all_digits(authority.substr(colon + 1));
+  return is_port ? kNone : last_at;
+}
+
+void add_user_info(std::size_t begin, std::string_view user_info, Spans& spans) {
   constexpr std::size_t kLongestUser = 20;  // longer ones are tokens
+  const std::size_t colon = user_info.find(':');
+  const std::size_t user_end = std::min(colon, user_info.size());
+  if (user_end >= kLongestUser) spans.push_back({begin, begin + user_end});
+  if (colon != kNone && colon + 1 < user_info.size())
+    spans.push_back({begin + colon + 1, begin + user_info.size()});
+}
+
+// scheme://user:password@host
+void find_user_info(std::string_view text, Spans& spans) {
+  const auto is_address = [](char c) {
+    return !is_blank(c) && !is_quote(c) && c != '<' && c != '>';
+  };
+  // Of the word that was looked at last: an address may hold others.
   std::size_t word_end = 0;
-  std::size_t word_at = kNone;  // the last @ before word_end
+  std::size_t last_at = kNone;
   for (std::size_t at = 0; (at = text.find("://", at)) != kNone;) {
     const std::size_t begin = at + 3;
     at = begin;
-    if (begin > word_end || word_end == 0) {
-      word_end = end_of_run(
-          text, begin, [](char c) { return !is_blank(c) && !is_quote(c) && c != '<' && c != '>'; });
-      word_at = text.substr(begin, word_end - begin).rfind('@');
-      if (word_at != kNone) word_at += begin;
+    if (begin > word_end) {
+      word_end = end_of_run(text, begin, is_address);
+      last_at = text.substr(begin, word_end - begin).rfind('@');
+      if (last_at != kNone) last_at += begin;
     }
     const std::string_view word = text.substr(begin, word_end - begin);
-    const std::string_view authority = word.substr(0, word.find_first_of("/?#"));
-    std::size_t user_end = authority.rfind('@');
-    const std::size_t colon = authority.find(':');
-    if (user_end == kNone) {
-      const bool port =
-          colon == kNone || authority.front() == '[' || all_digits(authority.substr(colon + 1));
-      if (port || word_at == kNone || word_at < begin) continue;
-      user_end = word_at - begin;
-    }
-    if (colon == kNone || colon > user_end) {
-      if (user_end >= kLongestUser) spans.push_back({begin, begin + user_end});
-    } else {
-      if (colon >= kLongestUser) spans.push_back({begin, begin + colon});
-      spans.push_back({begin + colon + 1, begin + user_end});
-    }
-    at = begin + user_end;
+    const bool before = last_at == kNone || last_at < begin;
+    const std::size_t end = end_of_user_info(word.substr(0, word.find_first_of("/?#")),
+                                             before ? kNone : last_at - begin);
+    if (end == kNone) continue;
+    add_user_info(begin, word.substr(0, end), spans);
+    at = begin + end;
   }
 }
 
@@ -297,7 +309,7 @@ std::vector<SecretSpan> find_secret_shapes(std::string_view text) {
 
 std::size_t secret_assignment(std::string_view argument) {
   const std::size_t equals = argument.find('=');
-  if (equals == kNone || equals > kLongestName) return kNone;
+  if (equals > kLongestName) return kNone;  // or there is none
   const std::string_view name = argument.substr(0, equals);
   if (!std::all_of(name.begin(), name.end(), is_name) || !is_secret_option(name)) return kNone;
   return equals + 1;
@@ -309,7 +321,8 @@ bool announces_secret(std::string_view argument) {
 }
 
 bool announces_user(std::string_view argument) {
-  return argument == "-u" || argument == "--user" || argument == "--proxy-user" || argument == "-U";
+  constexpr std::array<std::string_view, 4> kOptions = {"-u", "-U", "--user", "--proxy-user"};
+  return std::find(kOptions.begin(), kOptions.end(), argument) != kOptions.end();
 }
 
 std::size_t password_of_user(std::string_view argument) {
