@@ -160,6 +160,8 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
   options.observe_files = arguments.has("--explain");
+  options.observe_processes = arguments.has("--events") || arguments.has("--syslog");
+  options.prove = arguments.has("--prove");
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
     options.sample_every = kUsualInterval;
@@ -208,6 +210,8 @@ const Subcommand& run_description() {
         {"--events", "FILE", "write a line of JSON to FILE for each event (- is standard output)"});
     run.options.push_back({"--syslog", "", "send each event to the system's log, too"});
     run.options.push_back({"--evidence", "DIR", "not there yet: refused"});
+    run.options.push_back(
+        {"--prove", "", "first try inside what must fail there; run nothing if any of it works"});
     run.options.push_back({"--usage", "", "say at the end what the run has used"});
     run.options.push_back({"--by-process", "", "count for each process, too (slower)"});
     run.options.push_back({"--samples", "FILE", "write a line of JSON to FILE ten times a second"});

@@ -18,6 +18,7 @@
 #include <linux/wait.h>
 
 #include "hermetic/backends/linux/init_protocol.h"
+#include "init/probes.h"
 #include "init/system_calls.h"
 
 namespace hermetic::init {
@@ -51,10 +52,11 @@ void send(const InitReport& report) {
   call(__NR_sendto, kInitSocket, address(&report), sizeof report, kNoSignal);
 }
 
-[[noreturn]] void fail(InitStep step, long error) {
+[[noreturn]] void fail(InitStep step, long error, std::uint32_t probes_succeeded = 0) {
   send({.kind = InitReport::Kind::StepFailed,
         .step = static_cast<std::uint32_t>(step),
-        .os_error = static_cast<std::int32_t>(-error)});
+        .os_error = static_cast<std::int32_t>(-error),
+        .probes_succeeded = probes_succeeded});
   leave(125);
 }
 
@@ -143,6 +145,7 @@ struct StartFailure {
   volatile InitStep step = InitStep::StartProcess;
   volatile long error = 0;
   volatile bool executing = false;
+  volatile std::uint32_t probes_succeeded = 0;
 };
 
 // What sendmsg(2) takes, without a C library to say so.
@@ -223,6 +226,13 @@ long check_clock(const InitConfig& config) {
       .filter = reinterpret_cast<sock_filter*>(config_bytes + sizeof config)};
   if (config.filter_count > 0)
     check(InitStep::LoadFilter, call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, address(&filter)));
+  if (config.probes != 0) {
+    failure.probes_succeeded = run_probes({.wanted = config.probes,
+                                           .secret = config_bytes + secret_begin(config),
+                                           .input = config_bytes + input_begin(config),
+                                           .key = static_cast<long>(config.program_key)});
+    check(InitStep::Prove, failure.probes_succeeded == 0 ? 0 : -EPERM);
+  }
   failure.executing = true;
   failure.error = execute(config, argv, envp);
   leave(125);
@@ -252,6 +262,7 @@ long start_in_time_namespace(const InitConfig& config, char** argv, char** envp,
   failure.step = shared.step;
   failure.error = shared.error;
   failure.executing = shared.executing;
+  failure.probes_succeeded = shared.probes_succeeded;
   return pid;
 }
 
@@ -445,11 +456,12 @@ long watch_children() {
   if (command == -EINVAL && config.host_clock_nanoseconds != 0)
     command = start_in_time_namespace(config, argv, envp, failure);
   if (command < 0) fail(InitStep::StartProcess, command);
-  if (failure.error != 0 && !failure.executing) fail(failure.step, failure.error);
+  if (failure.error != 0 && !failure.executing)
+    fail(failure.step, failure.error, failure.probes_succeeded);
   if (failure.error != 0)
     finish({.kind = InitReport::Kind::NotStarted,
             .os_error = static_cast<std::int32_t>(-failure.error)});
-  send({.kind = InitReport::Kind::Started});
+  send({.kind = InitReport::Kind::Started, .probes_tried = config.probes});
   // Our standard descriptors are the caller's: holding them open would keep its pipes from ending.
   for (int descriptor = 0; descriptor <= 2; ++descriptor) call(__NR_close, descriptor);
   serve(command, signals, config);

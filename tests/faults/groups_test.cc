@@ -93,7 +93,9 @@ TEST_F(GroupsAfter, AFaultAreGone) {
       ASSERT_FALSE(traced.hung) << number;
       // That the group cannot be removed is nobody's mistake but that of the call that says so.
       const bool removing = traced.system_call == SYS_rmdir || traced.system_call == SYS_unlinkat;
-      if (!removing) {
+      if (removing) {
+        (void)run_traced(act, {}, Record::Nothing);  // the next run clears up
+      } else {
         EXPECT_THAT(around.inside(), ::testing::SizeIs(0)) << number << traced.said;
       }
       tried += traced.reached ? 1 : 0;

@@ -89,6 +89,10 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
   document["violations"] = json::array();
   for (const Violation& violation : outcome.violations)
     document["violations"].push_back(violation_as_json(violation, redaction));
+  document["probes"] = json::array();
+  for (const NegativeControl& probe : outcome.probes)
+    document["probes"].push_back(
+        {{"probe", probe.name}, {"result", probe.tried ? "held" : "not_tried"}});
   document["outputs"] = json::array();
   for (const PublishedOutput& output : outcome.outputs)
     document["outputs"].push_back(output_as_json(output));

@@ -37,6 +37,8 @@ struct RunOptions {
   bool observe_processes = false;
   // Usage::by_process, of those that live long enough to be seen.
   bool watch_processes = false;
+  // Try inside what must fail, before the command; run nothing if any of it succeeds.
+  bool prove = false;
   // The command gets a terminal of its own, connected to the caller's.
   bool interactive = false;
 };

@@ -69,6 +69,15 @@ struct AskedPath {
   friend bool operator==(const AskedPath&, const AskedPath&) = default;
 };
 
+// It was tried inside, before the command, and failed as it must. One that
+// succeeds leaves no outcome: nothing is run.
+struct NegativeControl {
+  std::string name;  // "tcp", "secret"…
+  bool tried = false;
+
+  friend bool operator==(const NegativeControl&, const NegativeControl&) = default;
+};
+
 struct Captured {
   std::string text;
   bool truncated = false;  // more was written than the cap allowed to keep
@@ -80,6 +89,7 @@ struct Outcome {
   Ending ending = Exited{};
   std::vector<Violation> violations;
   Usage usage;
+  std::vector<NegativeControl> probes;  // if the sandbox was to be proved
   std::vector<PublishedOutput> outputs;
   std::vector<AskedPath> asked;  // if it was observed; sorted
   Captured standard_output;      // if it was captured

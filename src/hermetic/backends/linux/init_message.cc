@@ -29,11 +29,15 @@ std::string init_message(const Plan& plan, const Facts& facts) {
       .count_network =
           static_cast<std::uint8_t>(plan.network.mode == NetworkPolicy::Mode::Loopback ? 1 : 0),
       .program_key = facts.program_key,
-      .host_clock_nanoseconds = plan.own_uptime ? nanoseconds(facts.monotonic) : 0};
+      .host_clock_nanoseconds = plan.own_uptime ? nanoseconds(facts.monotonic) : 0,
+      .probes = facts.probes,
+      .secret_size = static_cast<std::uint32_t>(facts.probed_secret.size()) + 1,
+      .input_size = static_cast<std::uint32_t>(facts.probed_input.size()) + 1};
   std::string message(reinterpret_cast<const char*>(&config), sizeof config);
   message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
   message.append(reinterpret_cast<const char*>(observer.data()), 8 * observer.size());
-  message.append(plan.directory.c_str(), plan.directory.size() + 1);
+  for (const std::string& path : {plan.directory, facts.probed_secret, facts.probed_input})
+    message.append(path.c_str(), path.size() + 1);
   return message;
 }
 

@@ -12,9 +12,13 @@ namespace hermetic::linux_backend {
 
 inline constexpr int kInitSocket = 3;  // the descriptor that init finds it under
 
+// What must fail inside, and is tried there before the command runs. Bits of InitConfig::probes.
+enum class Probe : std::uint32_t { Tcp, Udp, Dns, Ring, Vsock, Listen, Secret, Input };
+inline constexpr std::uint32_t kProbeCount = 8;
+
 // The first message to init: this header, then `filter_count` BPF instructions of 8 bytes, then
-// `observer_count` more, then the directory with its closing NUL. The command's words and
-// environment are init's own argv and envp.
+// `observer_count` more, then the directory, the secret and the input, each with its closing NUL.
+// The command's words and environment are init's own argv and envp.
 struct InitConfig {
   std::uint32_t filter_count = 0;
   std::uint32_t observer_count =
@@ -32,15 +36,19 @@ struct InitConfig {
   // With own_uptime: the host's monotonic clock, which that of the command must stand below. Some
   // kernels have time namespaces and let execve() stay in the old one. 0: nothing to check.
   std::uint64_t host_clock_nanoseconds = 0;
+  std::uint32_t probes = 0;       // bits; 0: nothing is tried
+  std::uint32_t secret_size = 0;  // with the NUL
+  std::uint32_t input_size = 0;
+  std::uint32_t unused = 0;
 };
-static_assert(sizeof(InitConfig) == 32);
+static_assert(sizeof(InitConfig) == 48);
 
 // Stands in the filter, which is compiled before there is a run, for the key of the run.
 inline constexpr std::uint64_t kProgramKeyPlaceholder = 0xC0DE5EEDA11A5EC2;
 
 inline constexpr std::uint32_t kMostFilterInstructions = 2048;
 inline constexpr std::size_t kLargestConfig =
-    sizeof(InitConfig) + std::size_t{8} * kMostFilterInstructions + 4096;
+    sizeof(InitConfig) + std::size_t{8} * kMostFilterInstructions + std::size_t{3} * 4096;
 
 // Where the parts start. In 64 bits: no count can wrap around to a smaller one.
 [[nodiscard]] constexpr std::uint64_t observer_begin(const InitConfig& config) {
@@ -48,6 +56,13 @@ inline constexpr std::size_t kLargestConfig =
 }
 [[nodiscard]] constexpr std::uint64_t directory_begin(const InitConfig& config) {
   return observer_begin(config) + std::uint64_t{8} * config.observer_count;
+}
+
+[[nodiscard]] constexpr std::uint64_t secret_begin(const InitConfig& config) {
+  return directory_begin(config) + config.directory_size;
+}
+[[nodiscard]] constexpr std::uint64_t input_begin(const InitConfig& config) {
+  return secret_begin(config) + config.secret_size;
 }
 
 // Is a message of `size` bytes, which `bytes` holds, all that its header says, and no more? Init
@@ -58,7 +73,10 @@ inline constexpr std::size_t kLargestConfig =
   __builtin_memcpy(&config, bytes, sizeof config);
   if (std::uint64_t{config.filter_count} + config.observer_count > kMostFilterInstructions)
     return false;
-  return config.directory_size > 0 && directory_begin(config) + config.directory_size == size &&
+  if (config.probes >> kProbeCount != 0 || config.unused != 0) return false;
+  if (config.directory_size == 0 || config.secret_size == 0 || config.input_size == 0) return false;
+  return input_begin(config) + config.input_size == size &&
+         bytes[secret_begin(config) - 1] == '\0' && bytes[input_begin(config) - 1] == '\0' &&
          bytes[size - 1] == '\0';
 }
 
@@ -93,6 +111,8 @@ struct InitReport {
   std::uint32_t step = 0;
   std::int32_t os_error = 0;
   std::int32_t wait_status = 0;
+  std::uint32_t probes_tried = 0;       // bits; of Started
+  std::uint32_t probes_succeeded = 0;   // of StepFailed: why nothing was run
   std::uint64_t user_microseconds = 0;  // of all processes that were waited for
   std::uint64_t system_microseconds = 0;
   std::uint64_t peak_kilobytes = 0;
@@ -150,6 +170,7 @@ enum class InitStep : std::uint32_t {
   CheckClock,
   Observe,
   LoadFilter,
+  Prove,
   Hide,
   WatchChildren,
 };

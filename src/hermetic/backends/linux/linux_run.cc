@@ -18,11 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/backends/linux/capture.h"
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/init_report.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/limit_steps.h"
+#include "hermetic/backends/linux/proof.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/backends/linux/terminal_relay.h"
 #include "hermetic/backends/linux/watch.h"
@@ -40,43 +42,11 @@ constexpr std::uint64_t kInit = 1;
 // How long init gets to end everybody and count them, before it is ended itself.
 constexpr std::chrono::milliseconds kLastGrace{1000};
 
-// What is read from a captured stream.
-struct Capture {
-  UniqueFd pipe;
-  Captured kept;
-
-  // Reads what is there and closes the pipe at its end. Returns false if nothing was read.
-  bool drain(std::size_t cap) {
-    std::array<char, 65536> block;
-    const ssize_t size = ::read(pipe.get(), block.data(), block.size());
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return false;
-    if (size <= 0) {
-      pipe.reset();
-      return false;
-    }
-    const std::size_t room = cap - std::min(cap, kept.text.size());
-    const std::size_t taken = std::min(room, static_cast<std::size_t>(size));
-    kept.text.append(block.data(), taken);
-    kept.truncated = kept.truncated || taken < static_cast<std::size_t>(size);
-    return true;
-  }
-
-  // Everybody inside is gone: what is in the pipe is all. Somebody outside who was handed its other
-  // end (SCM_RIGHTS) does not hold us up.
-  void drain_rest(std::size_t cap) {
-    if (!pipe.is_open()) return;
-    (void)::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
-    while (drain(cap)) {
-    }
-    pipe.reset();
-  }
-};
-
 class LinuxRun final : public Run {
  public:
   LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
            std::array<Capture, 2> captures, std::unique_ptr<Monitor> monitor,
-           Clock::time_point started, std::uint64_t key)
+           Clock::time_point started, std::uint64_t key, Proof proof)
       : plan_(std::move(plan)),
         options_(std::move(options)),
         events_(events),
@@ -85,7 +55,8 @@ class LinuxRun final : public Run {
         captures_(std::move(captures)),
         monitor_(std::move(monitor)),
         started_(started),
-        key_(key) {}
+        key_(key),
+        proof_(std::move(proof)) {}
 
   LinuxRun(const LinuxRun&) = delete;
   LinuxRun& operator=(const LinuxRun&) = delete;
@@ -106,8 +77,13 @@ class LinuxRun final : public Run {
               ? "something outside killed it, or limits.memory leaves no room for it"
               : "something outside killed it");
     }
+    proof_.forget();
     if (finished_ && finished_->kind == InitReport::Kind::StepFailed) {
       reap();
+      if (finished_->probes_succeeded != 0)
+        return unsupported("the sandbox does not hold: what must fail inside succeeds there: " +
+                               names_of(finished_->probes_succeeded),
+                           "nothing was run; hermetic doctor shows what holds on this host");
       return step_failed(script, *finished_);
     }
     if (!running_) return {};
@@ -124,6 +100,7 @@ class LinuxRun final : public Run {
     Outcome outcome;
     outcome.ending = ending();
     outcome.usage = usage;
+    if (options_.prove) outcome.probes = results_of(proof_.wanted());
     if (watch_) outcome.asked = watch_->asked();
     if (watch_) outcome.violations = watch_->violations();
     outcome.standard_output = std::move(captures_[0].kept);
@@ -168,16 +145,17 @@ class LinuxRun final : public Run {
   }
 
   void watch(UniqueFd listener) {
-    watch_.emplace(std::move(listener),
-                   NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_)),
-                   Watch::Options{.watched = watched_in(plan_, options_),
-                                  .init = launched_.init,
-                                  .tell = [this](Event event) { tell(std::move(event)); },
-                                  .on_violation =
-                                      [this](const Violation& violation) {
-                                        if (plan_.on_violation == OnViolation::Kill && !stopping_)
-                                          stop(EndedByViolation{violation});
-                                      }});
+    watch_.emplace(
+        std::move(listener),
+        NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_), key_),
+        Watch::Options{.watched = watched_in(plan_, options_),
+                       .init = launched_.init,
+                       .tell = [this](Event event) { tell(std::move(event)); },
+                       .on_violation =
+                           [this](const Violation& violation) {
+                             if (plan_.on_violation == OnViolation::Kill && !stopping_)
+                               stop(EndedByViolation{violation});
+                           }});
   }
 
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
@@ -208,7 +186,7 @@ class LinuxRun final : public Run {
       passed = UniqueFd(descriptor);
     }
     if (!is_whole_report(report, static_cast<std::size_t>(size), passed.is_open()) ||
-        !is_expected(report.kind) ||
+        !is_expected(report) ||
         (report.kind == InitReport::Kind::Observer && !is_listener(passed.get()))) {
       // Not the init that we started: whatever it is, it goes, and nothing is published.
       kill();
@@ -234,13 +212,14 @@ class LinuxRun final : public Run {
 
   // A terminal or a listener that nobody asked for is not taken: it would be given what the caller
   // types.
-  [[nodiscard]] bool is_expected(InitReport::Kind kind) const {
-    switch (kind) {
+  [[nodiscard]] bool is_expected(const InitReport& report) const {
+    switch (report.kind) {
       case InitReport::Kind::Terminal: return options_.interactive && !relay_;
       case InitReport::Kind::Observer: return watched_in(plan_, options_).any() && !watch_;
       case InitReport::Kind::Processes: return !running_ && !has_processes_;
       case InitReport::Kind::Started:
-        return !running_ && watched_in(plan_, options_).any() == watch_.has_value();
+        return !running_ && watched_in(plan_, options_).any() == watch_.has_value() &&
+               report.probes_tried == proof_.wanted();
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted: return !running_;
       case InitReport::Kind::Ended: return running_;
@@ -386,6 +365,7 @@ class LinuxRun final : public Run {
   std::unique_ptr<Monitor> monitor_;
   Clock::time_point started_;
   std::uint64_t key_;  // see Facts::program_key
+  Proof proof_;
   Clock::time_point sampled_ = started_;
   std::optional<Clock::time_point> stopping_;
   std::optional<Clock::time_point> killing_;
@@ -396,14 +376,6 @@ class LinuxRun final : public Run {
   bool gone_ = false;
   bool reaped_ = false;
 };
-
-Result<UniqueFd> make_pipe(Capture& capture) {
-  std::array<int, 2> ends = {-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
-  capture.pipe = UniqueFd(ends[0]);
-  const UniqueFd low(ends[1]);
-  return raise(low.get());
-}
 
 // What the kernel is asked to limit and count, as far as it can be asked here. What it cannot do,
 // the monitor does: the plan says so.
@@ -457,7 +429,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
                                options.standard_error};
   if (options.capture_bytes) {
     for (std::size_t i = 0; i < captures.size(); ++i) {
-      write_ends[i] = TRY(make_pipe(captures[i]));
+      write_ends[i] = TRY(captures[i].open());
       wanted[i + 1] = write_ends[i].get();
     }
   }
@@ -477,6 +449,12 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
     facts.group_doors.push_back(doors.back().get());
   }
 
+  Proof proof;
+  if (options.prove) proof = TRY(Proof::make(plan));
+  facts.probes = proof.wanted();
+  facts.probed_secret = proof.secret();
+  facts.probed_input = proof.input();
+
   const LoweredScript script = lowering(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host
                                        ? NetworkNamespace::Callers
@@ -487,9 +465,9 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   monitor->start(started);
   write_ends = {};
   standard = {};
-  auto run = std::make_unique<LinuxRun>(plan, options, events, std::move(staging),
-                                        std::move(launched), std::move(captures),
-                                        std::move(monitor), started, facts.program_key);
+  auto run = std::make_unique<LinuxRun>(
+      plan, options, events, std::move(staging), std::move(launched), std::move(captures),
+      std::move(monitor), started, facts.program_key, std::move(proof));
   TRY(run->hear_first(script));
   return std::unique_ptr<Run>(std::move(run));
 }

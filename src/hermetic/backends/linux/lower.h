@@ -46,7 +46,10 @@ struct Facts {
   std::vector<int> group_doors;             // descriptors, of the control group to join
   bool group_keeps_processes = false;       // and tells of refusals, which RLIMIT_NPROC does not
   std::string cpus;                         // the mask for `process.cpus`
-  int socket = -1;                          // the descriptor that becomes init's socket
+  std::uint32_t probes = 0;                 // what to try, and on what; see Proof
+  std::string probed_secret;
+  std::string probed_input;
+  int socket = -1;  // the descriptor that becomes init's socket
 };
 
 // A script that owns its memory. Not copied: the steps point into it.

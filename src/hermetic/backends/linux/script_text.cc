@@ -73,6 +73,7 @@ std::string describe_init_step(InitStep step) {
     case InitStep::CheckClock: return "init: checking that the clock started anew";
     case InitStep::Observe: return "init: asking to be told of system calls";
     case InitStep::LoadFilter: return "init: loading the system-call filter";
+    case InitStep::Prove: return "init: trying what must fail";
     case InitStep::Hide: return "init: closing its memory to others";
     case InitStep::WatchChildren: return "init: watching for the end of its children";
   }

@@ -1,0 +1,101 @@
+#include "hermetic/backends/linux/proof.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "hermetic/backends/linux/init_protocol.h"
+#include "hermetic/base/path.h"
+
+namespace hermetic::linux_backend {
+namespace {
+
+constexpr std::array<std::string_view, kProbeCount> kNames = {
+    "tcp", "udp", "dns", "io_uring", "vsock", "listen", "secret", "input"};
+
+std::uint32_t bit(Probe probe) { return 1U << static_cast<std::uint32_t>(probe); }
+
+// An input that can be tried: the root of the sandbox, or a directory of the host.
+std::string some_input(const Plan& plan) {
+  for (const ViewEntry& entry : plan.view)
+    if (entry.kind == ViewEntry::Kind::Input && entry.type == FileType::Directory)
+      return entry.path;
+  return "";
+}
+
+bool shows(const Plan& plan, std::string_view path) {
+  return std::any_of(plan.view.begin(), plan.view.end(), [&](const ViewEntry& entry) {
+    return (entry.kind == ViewEntry::Kind::Input || entry.kind == ViewEntry::Kind::OutputInPlace) &&
+           is_within(path, entry.path);
+  });
+}
+
+std::uint32_t network_probes(const NetworkPolicy& network) {
+  using Mode = NetworkPolicy::Mode;
+  const std::uint32_t outbound = bit(Probe::Tcp) | bit(Probe::Udp) | bit(Probe::Dns);
+  switch (network.mode) {
+    case Mode::None: return outbound | bit(Probe::Listen);
+    case Mode::Loopback: return outbound;
+    case Mode::Hosts: {
+      std::uint32_t probes = outbound;
+      if (network.can_reach("192.0.2.1", 80) || network.can_reach("2001:db8::1", 80))
+        probes &= ~bit(Probe::Tcp);
+      if (network.can_reach("192.0.2.1", 9)) probes &= ~bit(Probe::Udp);
+      return probes;
+    }
+    case Mode::Host: return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<Proof> Proof::make(const Plan& plan) {
+  Proof proof;
+  proof.wanted_ = network_probes(plan.network) | bit(Probe::Ring) | bit(Probe::Vsock);
+  proof.input_ = some_input(plan);
+  if (!proof.input_.empty()) proof.wanted_ |= bit(Probe::Input);
+  for (const char* parent : {"/var/tmp", "/tmp"}) {
+    if (shows(plan, parent)) continue;
+    std::string name = fmt::format("{}/.hermetic-secret-{}-XXXXXX", parent, ::geteuid());
+    proof.locked_ = UniqueFd(::mkostemp(name.data(), O_CLOEXEC));
+    if (!proof.locked_.is_open()) continue;
+    proof.secret_ = std::move(name);
+    (void)::flock(proof.locked_.get(), LOCK_EX | LOCK_NB);
+    constexpr std::string_view kText = "not to be read by the command\n";
+    if (::write(proof.locked_.get(), kText.data(), kText.size()) < 0)
+      return system_error("cannot write the secret that must stay hidden", errno);
+    proof.wanted_ |= bit(Probe::Secret);
+    break;
+  }
+  return proof;
+}
+
+void Proof::forget() {
+  if (!secret_.empty()) (void)::unlink(secret_.c_str());
+  secret_.clear();
+  locked_.reset();
+}
+
+std::vector<NegativeControl> results_of(std::uint32_t tried) {
+  std::vector<NegativeControl> results;
+  for (std::uint32_t number = 0; number < kProbeCount; ++number)
+    results.push_back({.name = std::string(kNames[number]), .tried = (tried >> number & 1U) != 0});
+  return results;
+}
+
+std::string names_of(std::uint32_t probes) {
+  std::string names;
+  for (std::uint32_t number = 0; number < kProbeCount; ++number)
+    if ((probes >> number & 1U) != 0) (names += names.empty() ? "" : ", ") += kNames[number];
+  return names;
+}
+
+}  // namespace hermetic::linux_backend
