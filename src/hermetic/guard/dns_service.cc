@@ -1,0 +1,146 @@
+#include "hermetic/guard/dns_service.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace hermetic::guard {
+namespace {
+
+constexpr int kMostDatagrams = 64;  // per wake-up
+constexpr std::size_t kMostStreams = 64;
+constexpr std::chrono::seconds kIdle{20};
+constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
+
+}  // namespace
+
+void DnsService::serve_datagrams(UniqueFd socket) {
+  auto shared = std::make_shared<Socket>();
+  shared->fd = std::move(socket);
+  const std::weak_ptr<Socket> weak = shared;
+  shared->watch = poller_.watch(shared->fd.get(), EPOLLIN, [this, weak](std::uint32_t) {
+    if (const auto held = weak.lock()) on_datagram(held);
+  });
+  sockets_.push_back(std::move(shared));
+}
+
+void DnsService::serve_streams(UniqueFd listener) {
+  auto shared = std::make_shared<Socket>();
+  shared->fd = std::move(listener);
+  Socket* plain = shared.get();
+  shared->watch = poller_.watch(plain->fd.get(), EPOLLIN,
+                                [this, plain](std::uint32_t) { on_connection(*plain); });
+  sockets_.push_back(std::move(shared));
+}
+
+void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
+  std::array<std::uint8_t, 4096> query;  // NOLINT(*-member-init): written before it is read
+  for (int i = 0; i < kMostDatagrams; ++i) {
+    SocketAddress client;
+    client.size = sizeof client.storage;
+    const ssize_t count = ::recvfrom(socket->fd.get(), query.data(), query.size(), 0,
+                                     reinterpret_cast<sockaddr*>(&client.storage), &client.size);
+    if (count < 0 && errno == EAGAIN) return;
+    if (count < 0) continue;  // an answer that nobody took
+    const std::weak_ptr<Socket> weak = socket;
+    resolver_.answer(std::span(query).first(static_cast<std::size_t>(count)), false,
+                     [weak, client](const Bytes& reply) {
+                       if (const auto held = weak.lock())
+                         ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
+                                  client.get(), client.size);
+                     });
+  }
+}
+
+void DnsService::on_connection(Socket& listener) {
+  for (int i = 0; i < kMostDatagrams; ++i) {
+    UniqueFd fd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.is_open()) return;
+    if (streams_.size() >= kMostStreams) continue;
+    const std::uint64_t id = ++last_;
+    const auto stream = std::make_shared<Stream>();
+    stream->fd = std::move(fd);
+    stream->deadline = Clock::now() + kIdle;
+    streams_[id] = stream;
+    stream->watch = poller_.watch(stream->fd.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                  [this, id](std::uint32_t) { on_stream(id); });
+  }
+}
+
+void DnsService::on_stream(std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const std::shared_ptr<Stream> stream = found->second;
+  if (!advance(id, *stream)) end(id);
+}
+
+bool DnsService::advance(std::uint64_t id, Stream& stream) {
+  for (;;) {
+    if (!stream.out.empty()) {
+      const ssize_t count =
+          ::send(stream.fd.get(), stream.out.data(), stream.out.size(), MSG_NOSIGNAL);
+      if (count < 0) return errno == EAGAIN;
+      stream.out.erase(stream.out.begin(), stream.out.begin() + count);
+      continue;
+    }
+    if (stream.is_waiting) return true;
+    if (ask(id, stream)) continue;
+    std::array<std::uint8_t, 4096> buffer;  // NOLINT(*-member-init)
+    const ssize_t count = ::recv(stream.fd.get(), buffer.data(), buffer.size(), 0);
+    if (count < 0) return errno == EAGAIN;
+    if (count == 0) return false;
+    stream.in.insert(stream.in.end(), buffer.begin(), buffer.begin() + count);
+    stream.deadline = Clock::now() + kIdle;
+  }
+}
+
+// Takes one whole message off what has come, if there is one. The rest waits in the kernel.
+bool DnsService::ask(std::uint64_t id, Stream& stream) {
+  if (stream.in.size() < kSizeBytes) return false;
+  const std::size_t size = std::size_t{stream.in[0]} << 8U | stream.in[1];
+  if (stream.in.size() < kSizeBytes + size) return false;
+  const auto begin = stream.in.begin() + kSizeBytes;
+  const Bytes query(begin, begin + static_cast<std::ptrdiff_t>(size));
+  stream.in.erase(stream.in.begin(), begin + static_cast<std::ptrdiff_t>(size));
+  stream.is_waiting = true;
+  // Its socket is asked once more when the answer is there, whoever that comes from.
+  resolver_.answer(query, true, [this, id](const Bytes& reply) {
+    const auto found = streams_.find(id);
+    if (found == streams_.end()) return;
+    Stream& asker = *found->second;
+    asker.out = {static_cast<std::uint8_t>(reply.size() >> 8U),
+                 static_cast<std::uint8_t>(reply.size())};
+    asker.out.insert(asker.out.end(), reply.begin(), reply.end());
+    asker.is_waiting = false;
+    asker.watch.change(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  });
+  return true;
+}
+
+void DnsService::end(std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  poller_.later([stream = found->second] {});
+  streams_.erase(found);
+}
+
+std::optional<Clock::time_point> DnsService::due() const {
+  std::optional<Clock::time_point> first;
+  for (const auto& [id, stream] : streams_)
+    if (!first || stream->deadline < *first) first = stream->deadline;
+  return first;
+}
+
+void DnsService::on_time(Clock::time_point now) {
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    const std::uint64_t id = at->first;
+    const bool is_over = now >= at->second->deadline;
+    ++at;
+    if (is_over) end(id);
+  }
+}
+
+}  // namespace hermetic::guard

@@ -1,0 +1,56 @@
+// DnsService: the Resolver on sockets inside the sandbox, by datagram and by stream.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/poller.h"
+#include "hermetic/guard/resolver.h"
+
+namespace hermetic::guard {
+
+class DnsService {
+ public:
+  // Both are borrowed.
+  DnsService(Poller& poller, Resolver& resolver) : poller_(poller), resolver_(resolver) {}
+  DnsService(const DnsService&) = delete;
+  DnsService& operator=(const DnsService&) = delete;
+
+  void serve_datagrams(UniqueFd socket);  // bound
+  void serve_streams(UniqueFd listener);  // bound, and listening
+  [[nodiscard]] std::optional<Clock::time_point> due() const;
+  void on_time(Clock::time_point now);
+
+ private:
+  struct Socket {
+    UniqueFd fd;
+    Poller::Watch watch;
+  };
+  struct Stream {
+    UniqueFd fd;
+    Poller::Watch watch;
+    Bytes in;
+    Bytes out;
+    bool is_waiting = false;  // for the answer to its last question
+    Clock::time_point deadline;
+  };
+
+  void on_datagram(const std::shared_ptr<Socket>& socket);
+  void on_connection(Socket& listener);
+  void on_stream(std::uint64_t id);
+  bool advance(std::uint64_t id, Stream& stream);  // false: it is over
+  bool ask(std::uint64_t id, Stream& stream);
+  void end(std::uint64_t id);
+
+  Poller& poller_;
+  Resolver& resolver_;
+  std::list<std::shared_ptr<Socket>> sockets_;
+  std::map<std::uint64_t, std::shared_ptr<Stream>> streams_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace hermetic::guard

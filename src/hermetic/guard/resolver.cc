@@ -1,0 +1,151 @@
+#include "hermetic/guard/resolver.h"
+
+#include <utility>
+
+#include "hermetic/guard/allow_list.h"
+
+namespace hermetic::guard {
+namespace {
+
+constexpr std::uint32_t kFirstAddress = 0xC6120001;  // 198.18.0.1
+constexpr std::size_t kMostNames = 65536;
+constexpr std::uint32_t kTimeToLive = 5;  // the address never changes; whether it may be used can
+constexpr std::size_t kHeaderSize = 12;
+constexpr std::size_t kLargestStream = 65535;
+constexpr std::uint16_t kLargestDatagram = 1232;
+
+DnsMessage reply_to(const DnsMessage& query) {
+  DnsMessage reply;
+  reply.id = query.id;
+  reply.is_response = true;
+  reply.operation = query.operation;
+  reply.recursion_desired = query.recursion_desired;
+  reply.recursion_available = true;
+  reply.questions = query.questions;
+  if (query.largest_datagram) reply.largest_datagram = kLargestDatagram;
+  return reply;
+}
+
+// A query that cannot be read but has an id to answer to.
+std::optional<DnsMessage> complaint(std::span<const std::uint8_t> query) {
+  if (query.size() < kHeaderSize || (query[2] & 0x80U) != 0) return {};
+  DnsMessage reply;
+  reply.id = static_cast<std::uint16_t>(query[0] << 8U | query[1]);
+  reply.is_response = true;
+  reply.operation = static_cast<std::uint8_t>(query[2] >> 3U & 0xFU);
+  reply.code = ResponseCode::BadFormat;
+  return reply;
+}
+
+DnsRecord record_of(const std::string& name, const Address& address) {
+  DnsRecord record;
+  record.name = name;
+  record.time_to_live = kTimeToLive;
+  record.data.assign(address.begin() + 12, address.end());
+  return record;
+}
+
+}  // namespace
+
+void Resolver::answer(std::span<const std::uint8_t> query, bool by_stream, Reply reply) {
+  const std::optional<DnsMessage> message = parse_dns_message(query);
+  if (!message || (message->questions.size() != 1 && !message->is_response)) {
+    if (const auto refusal = complaint(query)) reply(build_dns_message(*refusal));
+    return;
+  }
+  if (message->is_response) return;  // or two resolvers could talk to each other for ever
+  DnsMessage response = reply_to(*message);
+  std::size_t limit = kLargestStream;
+  if (!by_stream)
+    limit = std::max<std::size_t>(kLargestPlainDatagram, message->largest_datagram.value_or(0));
+  if (message->operation != 0 || response.questions[0].record_class != kClassInternet) {
+    response.code = ResponseCode::NotImplemented;
+    return reply(build_dns_message(response, limit));
+  }
+  const DnsQuestion question = response.questions[0];
+  resolve(question, [response = std::move(response), limit, reply = std::move(reply)](
+                        ResponseCode code, std::optional<Address> address) {
+    DnsMessage finished = response;
+    finished.code = code;
+    if (address) finished.answers.push_back(record_of(finished.questions[0].name, *address));
+    reply(build_dns_message(finished, limit));
+  });
+}
+
+void Resolver::resolve(const DnsQuestion& question, const Finish& finish) {
+  const std::string name = lower_case(question.name);
+  const HostRule* rule = rule_for_name(policy_, name, {});
+  if (rule == nullptr) {
+    report(name, nullptr, Verdict::Deny, "no rule allows this name");
+    return finish(ResponseCode::NoSuchName, {});
+  }
+  if (question.type != kTypeA) return finish(ResponseCode::NoError, {});
+  lookup_.find(name, [this, name, rule, finish](const LookupAnswer& answer) {
+    std::optional<Address> address;
+    const ResponseCode code = decide(name, *rule, answer, address);
+    finish(code, address);
+  });
+}
+
+ResponseCode Resolver::decide(const std::string& name, const HostRule& rule,
+                              const LookupAnswer& answer, std::optional<Address>& address) {
+  if (answer.status == LookupAnswer::Status::NoSuchName) {
+    report(name, &rule, Verdict::Allow, "there is no such name");
+    return ResponseCode::NoSuchName;
+  }
+  if (answer.status == LookupAnswer::Status::Failed) {
+    report(name, &rule, Verdict::Allow, "the lookup failed");
+    return ResponseCode::ServerFailure;
+  }
+  const UsableAddresses addresses = usable_addresses(policy_, answer.addresses, {});
+  if (addresses.usable.empty() && !addresses.refused.empty()) {
+    report(name, &rule, Verdict::Deny, addresses.refused + ", and no rule names it");
+    return ResponseCode::NoSuchName;  // Refused would be asked again and again
+  }
+  if (addresses.usable.empty()) {
+    report(name, &rule, Verdict::Allow, "the name has no address");
+    return ResponseCode::NoError;
+  }
+  address = address_for(name);
+  if (!address) {
+    report(name, &rule, Verdict::Deny, "too many names were looked up");
+    return ResponseCode::ServerFailure;
+  }
+  report(name, &rule, Verdict::Allow, {}, address);
+  return ResponseCode::NoError;
+}
+
+std::optional<Address> Resolver::address_for(const std::string& name) {
+  if (const auto known = addresses_.find(name); known != addresses_.end()) return known->second;
+  if (addresses_.size() >= kMostNames) return {};
+  const Address address =
+      ipv4_address(kFirstAddress + static_cast<std::uint32_t>(addresses_.size()));
+  addresses_[name] = address;
+  names_[address] = name;
+  return address;
+}
+
+const std::string* Resolver::name_of(const Address& address) const {
+  const auto found = names_.find(address);
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+void Resolver::report(const std::string& name, const HostRule* rule, Verdict verdict,
+                      std::string detail, const std::optional<Address>& address) const {
+  if (!tell_) return;
+  Event event;
+  event.kind = Event::Kind::Network;
+  event.act = "resolve";
+  event.subject = name;
+  event.detail = std::move(detail);
+  event.verdict = verdict;
+  if (rule != nullptr) event.rule = to_string(*rule);
+  event.endpoint = Endpoint{.family = address ? "inet" : "",
+                            .protocol = {},
+                            .address = address ? address_text(*address) : "",
+                            .port = 0,
+                            .name = name};
+  tell_(std::move(event));
+}
+
+}  // namespace hermetic::guard

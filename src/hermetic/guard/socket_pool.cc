@@ -1,0 +1,49 @@
+#include "hermetic/guard/socket_pool.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace hermetic::guard {
+namespace {
+
+constexpr int kBacklog = 512;
+
+void set_option(int fd, int level, int option) {
+  const int on = 1;
+  ::setsockopt(fd, level, option, &on, sizeof on);
+}
+
+int family_of(int fd) {
+  int family = AF_UNSPEC;
+  socklen_t size = sizeof family;
+  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+  return family;
+}
+
+}  // namespace
+
+Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bool listening) {
+  const std::string doing = "cannot open " + endpoint_text(address, port) + " inside the sandbox";
+  if (sockets_.empty()) return system_error(doing, EMFILE, "no socket is left for it");
+  const int fd = sockets_.back().get();
+  const int family = family_of(fd);
+  const std::optional<SocketAddress> form = socket_address(address, port, family);
+  if (!form) return system_error(doing, EAFNOSUPPORT);
+  // A route makes every IPv4 address local for bind(2); of IPv6 it wants to be told.
+  if (family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_FREEBIND);
+  set_option(fd, IPPROTO_IP, IP_FREEBIND);
+  if (listening) set_option(fd, SOL_SOCKET, SO_REUSEADDR);
+  if (::fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+      ::bind(fd, form->get(), form->size) != 0)
+    return system_error(doing, errno);
+  UniqueFd socket = std::move(sockets_.back());
+  sockets_.pop_back();
+  if (listening && ::listen(fd, kBacklog) != 0) return system_error(doing, errno);
+  return socket;
+}
+
+}  // namespace hermetic::guard

@@ -1,0 +1,27 @@
+// SocketPool: unbound sockets of the sandbox's network namespace, bound one by one as they are
+// needed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/address.h"
+
+namespace hermetic::guard {
+
+class SocketPool {
+ public:
+  explicit SocketPool(std::vector<UniqueFd> sockets) : sockets_(std::move(sockets)) {}
+
+  [[nodiscard]] std::size_t size() const { return sockets_.size(); }
+  // A non-blocking socket at exactly this address, and listening if it is for connections. One that
+  // cannot be bound stays in the pool.
+  Result<UniqueFd> bind(const Address& address, std::uint16_t port, bool listening);
+
+ private:
+  std::vector<UniqueFd> sockets_;
+};
+
+}  // namespace hermetic::guard
