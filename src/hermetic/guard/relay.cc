@@ -87,6 +87,7 @@ void Relay::join() {
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   }
   callbacks_.on_connected(*dialled_);
+  server_watch_ = {};  // a descriptor is watched once
   server_watch_ = poller_.watch(server_.get(), kEvents,
                                 [this](std::uint32_t events) { on_ready(events, server_.get()); });
   client_watch_ = poller_.watch(client_.get(), kEvents,
