@@ -31,3 +31,12 @@ if(TARGET hermetic_backends_linux AND NOT HERMETIC_FUZZ)
     set_target_properties(execute_loop PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endif()
+
+# Compares connections through the guard with direct ones: build/release/guard_throughput.
+if(TARGET hermetic_guard AND NOT HERMETIC_FUZZ)
+  add_executable(guard_throughput "${PROJECT_SOURCE_DIR}/benchmarks/guard_throughput.cc")
+  target_include_directories(guard_throughput PRIVATE "${PROJECT_SOURCE_DIR}")
+  set_target_properties(guard_throughput PROPERTIES EXCLUDE_FROM_ALL ON HERMETIC_IS_TEST ON)
+  target_link_libraries(guard_throughput PRIVATE hermetic_options hermetic::guard)
+  add_dependencies(benchmarks guard_throughput)
+endif()

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
@@ -15,12 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "hermetic/base/check.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/guard/network_guard.h"
 
@@ -152,7 +153,7 @@ struct Sandbox {
 
 inline Sandbox make_sandbox(std::size_t tcp, std::size_t udp) {
   std::array<int, 2> ends = {};
-  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  CHECK(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
   const UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
   const pid_t child = ::fork();
@@ -168,11 +169,10 @@ inline Sandbox make_sandbox(std::size_t tcp, std::size_t udp) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "no sandbox";
+  CHECK(status == 0);
   Sandbox sandbox;
-  if (status != 0) return sandbox;
   std::vector<UniqueFd> fds = receive_descriptors(ours.get());
-  EXPECT_EQ(fds.size(), 2 + tcp + udp);
+  CHECK(fds.size() == 2 + tcp + udp);
   sandbox.user = std::move(fds[0]);
   sandbox.network = std::move(fds[1]);
   for (std::size_t i = 0; i < tcp; ++i) sandbox.sockets.tcp.push_back(std::move(fds[2 + i]));
@@ -224,8 +224,8 @@ inline std::string run_inside(NetworkGuard& guard, const Sandbox& sandbox,
                               const std::function<std::string(Observer&)>& body) {
   std::array<int, 2> channel = {};
   std::array<int, 2> pipe = {};
-  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel.data()), 0);
-  EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  CHECK(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel.data()) == 0);
+  CHECK(::pipe2(pipe.data(), O_CLOEXEC) == 0);
   const UniqueFd announcements(channel[0]);
   UniqueFd theirs(channel[1]);
   const UniqueFd result(pipe[0]);
