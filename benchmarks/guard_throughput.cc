@@ -6,6 +6,7 @@
 // sandbox and the same server outside. Everything is in namespaces of its own; nothing reaches the
 // host's network.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -101,6 +102,15 @@ std::string measure(std::uint16_t port, std::size_t size) {
   return std::to_string(std::chrono::duration<double>(NetworkGuard::Clock::now() - begin).count());
 }
 
+// Seconds of CPU time that this process has used: the guard's, as long as nobody else does anything
+// here.
+double cpu_time() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -132,10 +142,13 @@ int run(int rounds, std::size_t size) {
     std::vector<double> direct;
     std::vector<double> relayed;
     std::vector<double> ratios;
+    double used = 0;
     for (int i = 0; i < rounds; ++i) {
       const auto body = [port = port, size](Observer&) { return measure(port, size); };
       direct.push_back(std::atof(run_inside(*guard, world, body).c_str()));
+      used -= cpu_time();
       relayed.push_back(std::atof(run_inside(*guard, sandbox, body).c_str()));
+      used += cpu_time();
       ratios.push_back(direct.back() / relayed.back());
     }
     const double unit = port == kPingPong ? 1e-6 * kTurns : static_cast<double>(size) / 1e9;
@@ -144,10 +157,11 @@ int run(int rounds, std::size_t size) {
                  median(direct) / unit, median(relayed) / unit, median(ratios));
     else
       fmt::print(
-          "{}: direct {:.2f} GB/s, relayed {:.2f} GB/s, ratio {:.2f} (best {:.2f} / {:.2f})\n",
+          "{}: direct {:.2f} GB/s, relayed {:.2f} GB/s, ratio {:.2f} (best {:.2f} / {:.2f}), "
+          "{:.0f} ms of CPU per GB\n",
           name, unit / median(direct), unit / median(relayed), median(ratios),
           unit / *std::min_element(direct.begin(), direct.end()),
-          unit / *std::min_element(relayed.begin(), relayed.end()));
+          unit / *std::min_element(relayed.begin(), relayed.end()), 1e3 * used / (rounds * unit));
   }
   for (const pid_t server : servers) {
     ::kill(server, SIGKILL);

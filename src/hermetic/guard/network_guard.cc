@@ -332,6 +332,7 @@ void NetworkGuard::State::finish() {
   for (const auto& opened : opened_)
     if (opened->datagrams) opened->datagrams->end_all();
   poller_->do_later();
+  pipes_ = {};
 }
 
 Result<NetworkGuard> NetworkGuard::make(Options options, Sockets sockets) {
