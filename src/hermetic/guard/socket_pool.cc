@@ -35,7 +35,6 @@ Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bo
   if (!form) return system_error(doing, EAFNOSUPPORT);
   // A route makes every IPv4 address local for bind(2); of IPv6 it wants to be told.
   if (family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_FREEBIND);
-  set_option(fd, IPPROTO_IP, IP_FREEBIND);
   if (listening) set_option(fd, SOL_SOCKET, SO_REUSEADDR);
   if (::fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
       ::bind(fd, form->get(), form->size) != 0)

@@ -205,6 +205,16 @@ TEST_F(NetworkGuardTest, EveryNameserverIsTheGuard) {
             "");
 }
 
+TEST_F(NetworkGuardTest, UnlessARuleNamesItsPort) {
+  start({"192.0.2.0/24", "198.51.100.53:53"});
+  const auto rule_for = [&](const char* address) {
+    return guard_->prepare(*parse_address(address), 53, Protocol::Udp).rule;
+  };
+  EXPECT_EQ(rule_for("192.0.2.53"), "resolver");
+  EXPECT_EQ(rule_for("203.0.113.53"), "resolver");
+  EXPECT_EQ(rule_for("198.51.100.53"), "198.51.100.53:53");
+}
+
 TEST_F(NetworkGuardTest, NamesAreAnsweredByStreamToo) {
   start({"echo.test", "silent.test"});
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
@@ -240,8 +250,8 @@ TEST_F(NetworkGuardTest, MalformedQuestionsAreAnsweredAsSuchOrNotAtAll) {
               const auto code_of = [](const std::optional<Bytes>& reply) {
                 return reply && reply->size() >= 12 ? (*reply)[3] & 0xF : -1;
               };
-              for (std::size_t size = 12; size < whole.size(); ++size)
-                REQUIRE(code_of(ask_by_datagram(Bytes(whole.begin(), whole.begin() + size))) == 1);
+              for (auto end = whole.begin() + 12; end != whole.end(); ++end)
+                REQUIRE(code_of(ask_by_datagram(Bytes(whole.begin(), end))) == 1);
               DnsMessage two = question_for("echo.test");
               two.questions.push_back(two.questions[0]);
               REQUIRE(code_of(ask_by_datagram(build_dns_message(two))) == 1);

@@ -83,9 +83,9 @@ inline Resolved resolved_from(const std::optional<Bytes>& bytes, const DnsMessag
   if (!reply || reply->id != query.id || reply->questions != query.questions) return result;
   result.code = static_cast<int>(reply->code);
   if (!reply->answers.empty() && reply->answers[0].data.size() == 4) {
-    const Bytes& data = reply->answers[0].data;
-    result.address = address_text(
-        ipv4_address(std::uint32_t{data[0]} << 24U | data[1] << 16U | data[2] << 8U | data[3]));
+    std::uint32_t number = 0;
+    for (const std::uint8_t byte : reply->answers[0].data) number = number << 8U | byte;
+    result.address = address_text(ipv4_address(number));
   }
   return result;
 }
