@@ -21,7 +21,7 @@ constexpr std::size_t kMostPerTurn = std::size_t{16} << 20U;
 // the cache.
 constexpr int kInsideBuffer = 128 << 10;
 // Going to sleep and being woken costs more than moving the bytes. So whoever moves many lets the
-// others run for a moment and looks again, before that. Measured: benchmarks/guard_throughput.cc.
+// others run for a moment and looks again, before that. Measure: benchmarks/guard_throughput.cc.
 constexpr std::size_t kMany = std::size_t{64} << 10U;
 constexpr int kMostYields = 32;
 constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -94,7 +94,6 @@ void Relay::join() {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // what comes in pieces is passed on in pieces
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   }
-  set_option(client_.get(), SOL_SOCKET, SO_RCVBUF, kInsideBuffer);
   set_option(client_.get(), SOL_SOCKET, SO_SNDBUF, kInsideBuffer);
   callbacks_.on_connected(*dialled_);
   server_watch_ = {};  // a descriptor is watched once
