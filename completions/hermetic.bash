@@ -58,7 +58,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
       ;;
     run:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
       ;;
     shell:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --help' -- "$word")

@@ -86,6 +86,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from run' -l explain -d 'if the 
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l events -r -F -d 'write a line of JSON to FILE for each event (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l syslog -d 'send each event to the system'\''s log, too'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l evidence -r -F -d 'not there yet: refused'
+complete -c hermetic -n '__fish_seen_subcommand_from run' -l prove -d 'first try inside what must fail there; run nothing if any of it works'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l usage -d 'say at the end what the run has used'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l by-process -d 'count for each process, too (slower)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l samples -r -F -d 'write a line of JSON to FILE ten times a second'

@@ -45,7 +45,7 @@ class Probes {
   std::string run(std::string_view what) {
     if (what == "usual") try_usual();
     if (what == "outputs-write-only") try_strict_outputs();
-    if (what == "loopback-only") try_loopback();
+    if (what == "loopback-only" || what == "allowed-hosts-only") try_loopback(what);
     if (what == "own-uptime") try_uptime();
     if (what == "max-children") try_children();
     if (what == "no-fork") refused(what, {act("fork", fork_and_end())});
@@ -164,7 +164,7 @@ class Probes {
   }
 
   // Our own loopback answers, and no other way leads out.
-  void try_loopback() {
+  void try_loopback(std::string_view clause) {
     const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = {};
@@ -178,7 +178,7 @@ class Probes {
     const std::string devices = read_file("/proc/net/dev");  // two lines of headings
     const auto lines = std::count(devices.begin(), devices.end(), '\n');
     const bool alone = lines == 3 && devices.find("lo:") != std::string::npos;
-    say("loopback-only", reached && alone,
+    say(clause, reached && alone,
         fmt::format("loopback {}, {} network devices", reached ? "answers" : "does not answer",
                     lines - 2));
   }

@@ -85,6 +85,10 @@ class Trials {
               tools_for("outputs-write-only").output(directory_ + "/out").overlay(strict));
     try_one(results, Clause::LoopbackOnly,
             usual("loopback-only").network({.mode = NetworkPolicy::Mode::Loopback}));
+    // Only the sandbox's own devices are looked at: nothing is sent anywhere to find out.
+    try_one(results, Clause::AllowedHostsOnly,
+            usual("allowed-hosts-only")
+                .network(NetworkPolicy::allow_hosts({"hermetic.invalid:9"}).value()));
     try_one(results, Clause::OwnUptime, usual("own-uptime").own_uptime());
     try_one(results, Clause::MaxChildren, usual("max-children").process({.max_children = 2}));
     try_one(results, Clause::NoFork, usual("no-fork").process({.allow_fork = false}));

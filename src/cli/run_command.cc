@@ -20,6 +20,7 @@
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "cli/usage_report.h"
+#include "cli/violation_report.h"
 #include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
@@ -87,7 +88,8 @@ std::string remark_on(const Outcome& outcome, const Spec& spec) {
     }
     std::string operator()(const OverLimit& ending) const { return remark_on_limit(ending); }
     std::string operator()(const EndedByViolation& ending) const {
-      return fmt::format("the command was ended by a violation: {}", ending.violation.detail);
+      return fmt::format("the command was ended by a violation: {} {}", ending.violation.act,
+                         printable(ending.violation.subject));
     }
     std::string operator()(const NotStarted& ending) const {
       const std::string name = printable(spec.command.front());
@@ -179,6 +181,12 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   if (const std::string remark = remark_on(outcome, spec);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});
+  constexpr std::size_t kUsually = 5;
+  constexpr std::size_t kExplained = 1000;
+  if (const std::string denied = violation_report(outcome.violations, redaction,
+                                                  options.observe_files ? kExplained : kUsually);
+      !denied.empty() && !arguments.has("--quiet"))
+    complain({.message = denied});
   if (exit_code != kSuccess && options.observe_files) {
     const std::string denied = explain_denied(spec, outcome);
     complain({.message = denied.empty() ? "the command asked for no undeclared path that exists"

@@ -78,8 +78,22 @@ class Probes {
     const long socket = marked(__NR_socket, family, kStream | kNonblocking, 0);
     if (socket < 0) return false;
     const long result = marked(__NR_connect, socket, address(place), static_cast<long>(size));
+    // Under way, but to somewhere here, where everything is refused at once? Silence is an answer,
+    // too: somebody may have taken the packet.
+    const bool refused = result == -EINPROGRESS ? was_refused(socket) : result < 0;
     call(__NR_close, socket);
-    return result == 0 || result == -EINPROGRESS;  // there is a way
+    return !refused;
+  }
+
+  static bool was_refused(long socket) {
+    pollfd watched = {.fd = static_cast<int>(socket), .events = POLLOUT, .revents = 0};
+    const __kernel_timespec a_second = {.tv_sec = 1, .tv_nsec = 0};
+    call(__NR_ppoll, address(&watched), 1, address(&a_second), 0, 8);
+    int error = 0;
+    int error_size = sizeof error;
+    call(__NR_getsockopt, socket, 1 /* SOL_SOCKET */, 4 /* SO_ERROR */, address(&error),
+         address(&error_size));
+    return error != 0;
   }
 
   [[nodiscard]] long connected(const Address& place) const {

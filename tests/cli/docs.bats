@@ -60,6 +60,10 @@ run_page() {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/limits.md"
 }
 
+@test "docs/guide/network.md" {
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/network.md"
+}
+
 @test "docs/guide/troubleshooting.md" {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/troubleshooting.md"
 }

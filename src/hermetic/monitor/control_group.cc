@@ -380,14 +380,15 @@ ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
   return *this;
 }
 
-// A process that was just waited for may still be leaving the group.
+// A process that was just waited for may still be leaving the group: for long, where many wait for
+// a processor.
 void ControlGroup::remove() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point last = Clock::now() + std::chrono::seconds(3);
   doors_.clear();
   for (const Folder& folder : folders_)
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      if (remove_group(AT_FDCWD, folder.path, 0) != EBUSY) break;
+    while (remove_group(AT_FDCWD, folder.path, 0) == EBUSY && Clock::now() < last)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
   folders_.clear();
 }
 

@@ -4,8 +4,10 @@
 // calls that it lists.
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/rtnetlink.h>
 #include <linux/securebits.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -155,6 +157,83 @@ int raise_loopback() {
   return error;
 }
 
+// `ip route add local default dev lo`: whatever is sent stays here, and whoever listens on an
+// address, whichever it is, gets what is meant for it.
+int make_local(unsigned char family) {
+  constexpr unsigned kLoopback = 1;  // the first interface of every namespace
+  struct Request {
+    nlmsghdr header;
+    rtmsg route;
+    rtattr attribute;
+    unsigned interface;
+  };
+  const Request request = {
+      .header = {.nlmsg_len = sizeof(Request),
+                 .nlmsg_type = RTM_NEWROUTE,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+                 .nlmsg_seq = 1,
+                 .nlmsg_pid = 0},
+      .route = {.rtm_family = family,
+                .rtm_dst_len = 0,
+                .rtm_src_len = 0,
+                .rtm_tos = 0,
+                .rtm_table = RT_TABLE_LOCAL,
+                .rtm_protocol = RTPROT_BOOT,
+                .rtm_scope = RT_SCOPE_HOST,
+                .rtm_type = RTN_LOCAL,
+                .rtm_flags = 0},
+      .attribute = {.rta_len = sizeof(rtattr) + sizeof(unsigned), .rta_type = RTA_OIF},
+      .interface = kLoopback};
+  const int fd =
+      static_cast<int>(::syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (fd < 0) return errno;
+  struct Reply {
+    nlmsghdr header;
+    nlmsgerr error;
+    nlmsghdr rest;  // the kernel may add to it
+  };
+  Reply reply = {};
+  int error = errno_if(::syscall(SYS_sendto, fd, &request, sizeof request, 0, nullptr, 0) < 0);
+  if (error == 0)
+    error = errno_if(::syscall(SYS_recvfrom, fd, &reply, sizeof reply, 0, nullptr, nullptr) < 0);
+  if (error == 0) error = reply.header.nlmsg_type == NLMSG_ERROR ? -reply.error.error : EPROTO;
+  close_descriptor(fd);
+  return error;
+}
+
+// As many as one message can carry, and no more: SCM_MAX_FD.
+int pass_sockets(const Step& step) {
+  constexpr std::size_t kMost = 253;
+  const std::size_t count = step.number + step.second;
+  if (count > kMost) return E2BIG;
+  char byte = 0;
+  iovec data = {.iov_base = &byte, .iov_len = 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMost * sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(count * sizeof(int));
+  int* sockets = reinterpret_cast<int*>(CMSG_DATA(header));
+  int error = 0;
+  std::size_t made = 0;
+  for (; made < count && error == 0; ++made) {
+    const int type = made < step.number ? SOCK_STREAM : SOCK_DGRAM;
+    sockets[made] =
+        static_cast<int>(::syscall(SYS_socket, AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int off = 0;
+    error = errno_if(sockets[made] < 0 || ::syscall(SYS_setsockopt, sockets[made], IPPROTO_IPV6,
+                                                    IPV6_V6ONLY, &off, sizeof off) != 0);
+  }
+  if (error == 0) error = errno_if(::syscall(SYS_sendmsg, step.flags, &message, MSG_NOSIGNAL) < 0);
+  for (std::size_t i = 0; i < made; ++i) close_descriptor(sockets[i]);
+  return error;
+}
+
 int pass_descriptor(int socket, InitReport::Kind kind, int descriptor) {
   InitReport report{.kind = kind};
   iovec data = {.iov_base = &report, .iov_len = sizeof report};
@@ -243,6 +322,8 @@ class Interpreter {
         return static_cast<void>(::umask(static_cast<mode_t>(step.number))), 0;
       case Step::Kind::OpenTerminal: return open_terminal(socket_);
       case Step::Kind::RaiseLoopback: return raise_loopback();
+      case Step::Kind::MakeLocal: return make_local(static_cast<unsigned char>(step.number));
+      case Step::Kind::PassSockets: return pass_sockets(step);
       case Step::Kind::MoveDescriptor:
         return move_descriptor(static_cast<int>(step.number), static_cast<int>(step.second));
       case Step::Kind::CloseDescriptors:

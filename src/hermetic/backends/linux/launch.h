@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/lower.h"
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/network_guard.h"
 
 namespace hermetic::linux_backend {
 
@@ -20,6 +21,9 @@ struct Channel {
   UniqueFd theirs;  // numbered above the descriptors that the child arranges
 };
 [[nodiscard]] Result<Channel> make_channel();
+
+// What Step::Kind::PassSockets has sent: nothing if the script failed before.
+[[nodiscard]] NetworkGuard::Sockets receive_sockets(int socket);
 
 // The command's standard descriptors, each either in its final place or numbered above them all.
 struct StandardDescriptors {

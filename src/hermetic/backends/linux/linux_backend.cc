@@ -68,8 +68,12 @@ Capabilities LinuxBackend::probe() const {
     enforced(Clause::NetworkWatched, "seccomp user notification");
   else
     absent(Clause::NetworkWatched, reason, "run hermetic outside the other sandbox");
-  absent(Clause::AllowedHostsOnly, "allowed hosts are not built yet",
-         "use --network none or loopback");
+  if (why_no_listener().empty())
+    enforced(Clause::AllowedHostsOnly,
+             "network namespace whose only ways out are listeners of the supervisor");
+  else
+    absent(Clause::AllowedHostsOnly, "ways out are opened by who watches: " + why_no_listener(),
+           "run hermetic outside the other sandbox");
   for (auto& [clause, capability] : limit_capabilities(groups_, ::geteuid() == 0))
     capabilities.clauses[clause] = std::move(capability);
   return capabilities;

@@ -24,10 +24,12 @@
 #include "hermetic/backends/linux/init_report.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/limit_steps.h"
+#include "hermetic/backends/linux/limited_monitor.h"
 #include "hermetic/backends/linux/proof.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/backends/linux/terminal_relay.h"
 #include "hermetic/backends/linux/watch.h"
+#include "hermetic/guard/network_guard.h"
 #include "hermetic/monitor/monitor.h"
 #include "hermetic/outputs/inspect.h"
 #include "hermetic/outputs/publish.h"
@@ -38,7 +40,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kInit = 1;
 // How long init gets to end everybody and count them, before it is ended itself.
 constexpr std::chrono::milliseconds kLastGrace{1000};
 
@@ -46,7 +47,8 @@ class LinuxRun final : public Run {
  public:
   LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
            std::array<Capture, 2> captures, std::unique_ptr<Monitor> monitor,
-           Clock::time_point started, std::uint64_t key, Proof proof)
+           Clock::time_point started, std::uint64_t key, Proof proof,
+           std::optional<NetworkGuard::Sockets> sockets)
       : plan_(std::move(plan)),
         options_(std::move(options)),
         events_(events),
@@ -56,7 +58,8 @@ class LinuxRun final : public Run {
         monitor_(std::move(monitor)),
         started_(started),
         key_(key),
-        proof_(std::move(proof)) {}
+        proof_(std::move(proof)),
+        sockets_(std::move(sockets)) {}
 
   LinuxRun(const LinuxRun&) = delete;
   LinuxRun& operator=(const LinuxRun&) = delete;
@@ -68,6 +71,11 @@ class LinuxRun final : public Run {
 
   // Waits for the first word from init or from the child that should have become it.
   Result<void> hear_first(const LoweredScript& script) {
+    for (const Event& event : coverage_of(plan_, options_)) tell(event);
+    if (sockets_ && !sockets_->tcp.empty())  // none are there if the script has failed
+      guard_ = TRY(NetworkGuard::make(
+          {.policy = plan_.network, .tell = [this](Event event) { hear_guard(std::move(event)); }},
+          *std::exchange(sockets_, std::nullopt)));
     while (!running_ && !finished_ && !gone_) TRY(poll_once());
     if (gone_) {
       reap();
@@ -87,7 +95,6 @@ class LinuxRun final : public Run {
       return step_failed(script, *finished_);
     }
     if (!running_) return {};
-    for (const Event& event : coverage_of(plan_, options_)) tell(event);
     tell({.kind = Event::Kind::Started});
     return {};
   }
@@ -111,6 +118,7 @@ class LinuxRun final : public Run {
             .subject = std::to_string(over->limit),
             .verdict = Verdict::Deny,
             .amount = over->actual});
+    if (guard_) guard_->finish();
     tell({.kind = Event::Kind::Ended});
     const bool failed = plan_.on_violation == OnViolation::Fail && !outcome.violations.empty();
     if (outcome.success() && !failed) {
@@ -144,18 +152,27 @@ class LinuxRun final : public Run {
     events_.on_event(event);
   }
 
+  // An allowed name that leads where it must not is known only when it is dialled.
+  void hear_guard(Event event) {
+    if (event.verdict == Verdict::Deny && event.act == "reach" && watch_)
+      watch_->add(
+          {.act = event.act, .subject = event.subject, .detail = event.detail, .rule = event.rule});
+    tell(std::move(event));
+  }
+
   void watch(UniqueFd listener) {
-    watch_.emplace(
-        std::move(listener),
-        NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_), key_),
-        Watch::Options{.watched = watched_in(plan_, options_),
-                       .init = launched_.init,
-                       .tell = [this](Event event) { tell(std::move(event)); },
-                       .on_violation =
-                           [this](const Violation& violation) {
-                             if (plan_.on_violation == OnViolation::Kill && !stopping_)
-                               stop(EndedByViolation{violation});
-                           }});
+    watch_.emplace(std::move(listener),
+                   NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_),
+                                   key_, guard_ ? &*guard_ : nullptr),
+                   Watch::Options{.watched = watched_in(plan_, options_),
+                                  .init = launched_.init,
+                                  .tell = [this](Event event) { tell(std::move(event)); },
+                                  .on_violation =
+                                      [this](const Violation& violation) {
+                                        const bool ends = plan_.on_violation == OnViolation::Kill;
+                                        if (ends && !stopping_) stop(EndedByViolation{violation});
+                                        return ends;
+                                      }});
   }
 
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
@@ -219,7 +236,8 @@ class LinuxRun final : public Run {
       case InitReport::Kind::Processes: return !running_ && !has_processes_;
       case InitReport::Kind::Started:
         return !running_ && watched_in(plan_, options_).any() == watch_.has_value() &&
-               report.probes_tried == proof_.wanted();
+               report.probes_tried == proof_.wanted() &&
+               (plan_.network.mode == NetworkPolicy::Mode::Hosts) == guard_.has_value();
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted: return !running_;
       case InitReport::Kind::Ended: return running_;
@@ -230,6 +248,8 @@ class LinuxRun final : public Run {
   [[nodiscard]] int timeout() const {
     std::optional<Clock::time_point> next = deadline();
     if (const auto due = monitor_->due(); due && !killing_)
+      next = std::min(next.value_or(*due), *due);
+    if (const auto due = guard_ ? guard_->due() : std::nullopt)
       next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
@@ -248,11 +268,13 @@ class LinuxRun final : public Run {
         {.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
         {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
         {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0},
-        {.fd = watch_ ? watch_->descriptor() : -1, .events = POLLIN, .revents = 0}};
+        {.fd = watch_ ? watch_->descriptor() : -1, .events = POLLIN, .revents = 0},
+        {.fd = guard_ ? guard_->descriptor() : -1, .events = POLLIN, .revents = 0}};
     if (relay_) relay_->watch(watched);
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
     if (ready < 0 && relay_) relay_->copy_size();  // perhaps SIGWINCH
+    if (guard_) guard_->serve();
     on_time();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
@@ -260,7 +282,7 @@ class LinuxRun final : public Run {
     if ((watched[3].revents & POLLIN) != 0) watch_->serve();
     // Nobody is left who could ask.
     if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) watch_->close();
-    if (relay_) relay_->serve(std::span(watched).subspan(4));
+    if (relay_) relay_->serve(std::span(watched).subspan(5));
     if (watched[0].revents != 0) TRY(on_report());
     return {};
   }
@@ -297,7 +319,7 @@ class LinuxRun final : public Run {
     stopping_ = Clock::now();
     because_ = because;
     const auto stopping = [&](std::string why) {
-      tell({.kind = Event::Kind::Stopping, .act = std::move(why)});
+      tell({.kind = Event::Kind::Stopping, .detail = std::move(why)});
     };
     if (const auto* out_of_time = std::get_if<TimedOut>(&because)) {
       stopping(out_of_time->which == TimedOut::Which::IdleTime ? "idle_time" : "wall_time");
@@ -361,11 +383,13 @@ class LinuxRun final : public Run {
   Launched launched_;
   std::array<Capture, 2> captures_;
   std::optional<TerminalRelay> relay_;
+  std::optional<NetworkGuard> guard_;  // before the watch, which asks it
   std::optional<Watch> watch_;
   std::unique_ptr<Monitor> monitor_;
   Clock::time_point started_;
   std::uint64_t key_;  // see Facts::program_key
   Proof proof_;
+  std::optional<NetworkGuard::Sockets> sockets_;  // until there is a guard
   Clock::time_point sampled_ = started_;
   std::optional<Clock::time_point> stopping_;
   std::optional<Clock::time_point> killing_;
@@ -376,39 +400,6 @@ class LinuxRun final : public Run {
   bool gone_ = false;
   bool reaped_ = false;
 };
-
-// What the kernel is asked to limit and count, as far as it can be asked here. What it cannot do,
-// the monitor does: the plan says so.
-GroupLimits group_limits(const Plan& plan, const ControlGroups& groups) {
-  GroupLimits limits;
-  if (groups.has(Controller::Memory)) limits.memory_bytes = plan.limits.memory_bytes;
-  if (groups.has(Controller::Processes)) limits.processes = most_processes(plan);
-  if (groups.has(Controller::CpuShare)) limits.cpu_weight = plan.limits.cpu_weight;
-  if (groups.has(Controller::CpuShare)) limits.cpus = plan.process.cpus;
-  limits.count_disk =
-      groups.has(Controller::DiskAccounting) && plan.limits.disk_write_bytes.has_value();
-  limits.members_may_mount = plan.allow_nested_namespaces;
-  // Who may mount would see the files of the caller's group, if it had none of its own.
-  limits.count_cpu_time = groups.has(Controller::CpuAccounting) &&
-                          (plan.limits.cpu_time || plan.allow_nested_namespaces);
-  return limits;
-}
-
-Result<std::unique_ptr<Monitor>> make_monitor(const Plan& plan, const RunOptions& options,
-                                              const ControlGroups& groups) {
-  Monitor::Options watched{.limits = plan.limits,
-                           .every = options.sample_every,
-                           .by_process = options.watch_processes,
-                           .uncounted = kInit};
-  // A start that `max_children` refuses is refused, and that is all.
-  const auto& children = plan.process.max_children;
-  if (children && plan.limits.processes && *children + 1 <= *plan.limits.processes)
-    watched.limits.processes.reset();
-  auto monitor = std::make_unique<Monitor>(std::move(watched));
-  if (const GroupLimits limits = group_limits(plan, groups); limits.any())
-    monitor->watch(TRY(groups.make(limits)));
-  return monitor;
-}
 
 }  // namespace
 
@@ -455,11 +446,19 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   facts.probed_secret = proof.secret();
   facts.probed_input = proof.input();
 
+  const bool guarded = plan.network.mode == NetworkPolicy::Mode::Hosts;
+  Channel guard_channel;
+  if (guarded) guard_channel = TRY(make_channel());
+  facts.guard_socket = guard_channel.theirs.get();
+
   const LoweredScript script = lowering(plan, facts);
   const NetworkNamespace network = plan.network.mode == NetworkPolicy::Mode::Host
                                        ? NetworkNamespace::Callers
                                        : NetworkNamespace::Own;
   Launched launched = TRY(launch(script, surroundings.init, std::move(channel), network));
+  std::optional<NetworkGuard::Sockets> sockets;
+  if (guarded) sockets = receive_sockets(guard_channel.ours.get());
+  guard_channel = {};
   doors.clear();
   monitor->close_doors();
   monitor->start(started);
@@ -467,7 +466,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   standard = {};
   auto run = std::make_unique<LinuxRun>(
       plan, options, events, std::move(staging), std::move(launched), std::move(captures),
-      std::move(monitor), started, facts.program_key, std::move(proof));
+      std::move(monitor), started, facts.program_key, std::move(proof), std::move(sockets));
   TRY(run->hear_first(script));
   return std::unique_ptr<Run>(std::move(run));
 }

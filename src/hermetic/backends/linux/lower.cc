@@ -9,6 +9,7 @@
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
 #include "hermetic/backends/linux/limit_steps.h"
+#include "hermetic/backends/linux/network_steps.h"
 #include "hermetic/backends/linux/pinned_directories.h"
 #include "hermetic/spec/builtin_view.h"
 
@@ -44,7 +45,7 @@ class Lowering {
          .text = keep(plan_.hostname),
          .text_size = size(plan_.hostname)});
     if (plan_.own_uptime) time_namespace();
-    if (plan_.network.mode == NetworkPolicy::Mode::Loopback) add({.kind = StepKind::RaiseLoopback});
+    add_network_steps(script_, plan_, facts_);
     add({.kind = StepKind::MakePrivate});
     root();
     view();
@@ -216,9 +217,8 @@ class Lowering {
   }
 
   void view() {
-    for (const Entry& entry : plan_.view)
-      if (entry.kind == EntryKind::Devices)
-        put(entry);  // cover_with_file() may make its files there
+    for (const Entry& entry : plan_.view)  // cover_with_file() may make its files there
+      if (entry.kind == EntryKind::Devices) put(entry);
     for (const Entry& entry : plan_.view) {
       if (entry.kind == EntryKind::Devices) continue;
       if (!is_in_place(entry))
@@ -345,10 +345,10 @@ class Lowering {
     if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
     if (entry.kind == EntryKind::Processes && !nests())
       attributes("", entry.path, kSealed | kMountNoExecute);
-    const bool covers =
-        !entry.make_point && (entry.kind == EntryKind::File || entry.kind == EntryKind::Devices);
+    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Devices;
     const bool listing = entry.kind == EntryKind::Listing && is_own_mount(entry);
-    if (covers || listing || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
+    if ((file && !entry.make_point) || listing || entry.kind == EntryKind::Hidden)
+      attributes("", entry.path, kSealed);
   }
 
   // Outputs and temps are mounts of their own: only they become writable again, nothing below or

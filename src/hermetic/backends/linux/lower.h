@@ -27,6 +27,12 @@ struct HostObject {
   std::uint64_t inode = 0;
 };
 
+// For as many destinations, and for the resolver. The C library connects a datagram socket to every
+// address that it has looked up, to find its way there; together no more than one message can
+// carry.
+inline constexpr std::uint64_t kTcpSockets = 120;
+inline constexpr std::uint64_t kUdpSockets = 130;
+
 // What the script depends on besides the plan.
 struct Facts {
   uid_t user = 0;
@@ -49,7 +55,8 @@ struct Facts {
   std::uint32_t probes = 0;                 // what to try, and on what; see Proof
   std::string probed_secret;
   std::string probed_input;
-  int socket = -1;  // the descriptor that becomes init's socket
+  int guard_socket = -1;  // the descriptor that sockets are passed through
+  int socket = -1;        // the descriptor that becomes init's socket
 };
 
 // A script that owns its memory. Not copied: the steps point into it.

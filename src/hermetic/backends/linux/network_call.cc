@@ -1,12 +1,12 @@
 #include "hermetic/backends/linux/network_call.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace hermetic::linux_backend {
@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kPayloadBytes = 512;  // a question to a name server is shorter
 constexpr Address kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 constexpr std::size_t kMappedBytes = 12;
-
-bool is_mapped(const Address& address) {
-  return std::equal(kMapped.begin(), kMapped.begin() + kMappedBytes, address.begin());
-}
 
 // As much of the other's memory as can be read.
 std::size_t read_memory(pid_t process, std::uint64_t address, void* here, std::size_t size) {
@@ -94,21 +90,7 @@ std::vector<NetworkCall> read_messages(pid_t process, std::uint64_t place, std::
 bool SocketAddress::is_internet() const { return family == AF_INET || family == AF_INET6; }
 
 bool SocketAddress::is_loopback() const {
-  if (is_mapped(address))
-    return address[kMappedBytes] == 127 ||
-           std::all_of(address.begin() + kMappedBytes, address.end(),
-                       [](auto b) { return b == 0; });
-  return std::all_of(address.begin(), address.end() - 1, [](auto b) { return b == 0; }) &&
-         address.back() <= 1;
-}
-
-std::string SocketAddress::text() const {
-  std::array<char, INET6_ADDRSTRLEN> buffer = {};
-  if (is_mapped(address))
-    ::inet_ntop(AF_INET, address.data() + kMappedBytes, buffer.data(), buffer.size());
-  else
-    ::inet_ntop(AF_INET6, address.data(), buffer.data(), buffer.size());
-  return buffer.data();
+  return guard::is_loopback(guard::as_destination(address));
 }
 
 std::vector<NetworkCall> read_network_calls(const seccomp_notif& question) {

@@ -4,15 +4,14 @@
 
 #include <linux/seccomp.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace hermetic::linux_backend {
+#include "hermetic/guard/address.h"
 
-using Address = std::array<std::uint8_t, 16>;  // IPv4 as IPv4-mapped IPv6
+namespace hermetic::linux_backend {
 
 struct SocketAddress {
   int family = 0;
@@ -20,10 +19,8 @@ struct SocketAddress {
   std::uint16_t port = 0;
 
   [[nodiscard]] bool is_internet() const;
-  // 127.0.0.0/8, ::1, and the unspecified address, which the kernel takes for them.
+  // Also the unspecified address, which the kernel takes for it.
   [[nodiscard]] bool is_loopback() const;
-  // IPv4 in its own form, whatever the family of the socket.
-  [[nodiscard]] std::string text() const;
 };
 
 struct NetworkCall {

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
+#include "hermetic/guard/allow_list.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -66,32 +67,62 @@ std::string subject_of(const Endpoint& endpoint) {
                   : fmt::format("{}:{}{}", host, endpoint.port, protocol);
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
 // Networks that a build has no business with. The others are ways to talk to the kernel.
 bool is_a_network(int family) { return family != AF_NETLINK && family != AF_ALG; }
 
 }  // namespace
 
-Endpoint NetworkObserver::endpoint_of(const NetworkCall& call, const SocketAddress& address,
-                                      int protocol) const {
-  return {.family = family_name(address.family),
-          .protocol = protocol_name(protocol, 0),
-          .address = address.text(),
-          .port = address.port,
-          .name = call.kind == Kind::Send ? name_asked_for(call.payload) : ""};
+// Fills the event in. True if the spec does not allow it.
+bool NetworkObserver::judge(Event& event, const Attempt& attempt) const {
+  using Mode = NetworkPolicy::Mode;
+  event.endpoint = Endpoint{.family = family_name(attempt.to.family),
+                            .protocol = protocol_name(attempt.protocol, 0),
+                            .address = guard::address_text(attempt.to.address),
+                            .port = attempt.to.port,
+                            .name = attempt.name};
+  event.rule = rule_;
+  const bool inbound = attempt.kind == Kind::Bind || attempt.kind == Kind::Accept;
+  const bool asks = !attempt.name.empty();
+  bool denied = false;
+  bool cannot_be_had = false;
+  switch (policy_.mode) {
+    case Mode::None: denied = !inbound; break;
+    // Nobody inside can serve names: the port is for those who hold a capability.
+    case Mode::Loopback: denied = !inbound && (asks || !attempt.to.is_loopback()); break;
+    case Mode::Hosts:
+      if (inbound || attempt.kind == Kind::Listen) break;  // of the sandbox's own
+      denied = !ask_guard(event, attempt, cannot_be_had);
+      break;
+    case Mode::Host: break;
+  }
+  event.subject = asks ? attempt.name : subject_of(*event.endpoint);
+  if (asks) event.act = "resolve";
+  event.verdict = denied || cannot_be_had ? Verdict::Deny : Verdict::Allow;
+  if (inbound) event.verdict = Verdict::None;  // they reach nobody
+  return denied;
 }
 
-Verdict NetworkObserver::verdict_on(const SocketAddress& address) const {
-  using Mode = NetworkPolicy::Mode;
-  switch (policy_.mode) {
-    case Mode::None: return Verdict::Deny;
-    case Mode::Loopback: return address.is_loopback() ? Verdict::Allow : Verdict::Deny;
-    case Mode::Hosts:
-      return address.is_loopback() || policy_.can_reach(address.text(), address.port)
-                 ? Verdict::Allow
-                 : Verdict::Deny;
-    case Mode::Host: return Verdict::Allow;
-  }
-  return Verdict::Deny;
+// A listener is opened if the destination is allowed. Should the address be another by the time the
+// kernel reads it, nobody listens there but for those who are allowed.
+bool NetworkObserver::ask_guard(Event& event, const Attempt& attempt, bool& cannot_be_had) const {
+  if (guard_ == nullptr) return false;
+  const bool datagrams = attempt.protocol == IPPROTO_UDP;
+  const NetworkGuard::Answer answer = guard_->prepare(
+      attempt.to.address, attempt.to.port, datagrams ? guard::Protocol::Udp : guard::Protocol::Tcp);
+  if (!answer.rule.empty()) event.rule = answer.rule + " of " + rule_;
+  event.detail = answer.detail;
+  cannot_be_had = !answer.detail.empty();
+  // The guard answers for names, too, and says that those are nowhere that are not allowed.
+  if (!attempt.name.empty())
+    return guard::rule_for_name(policy_, lower_case(attempt.name), std::nullopt) != nullptr;
+  event.endpoint->name = answer.name;
+  return answer.allowed || cannot_be_had;
 }
 
 // Decided by the registers: nobody can change them while we think.
@@ -127,62 +158,55 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
                                 ProcessReader& processes, Heard& heard) {
   // Of another kind, or of no kind at all: not a way out.
   if (call.address && !call.address->is_internet()) return;
+  const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
   // To where the socket is connected to, which was heard of. Only a question for a name is news.
-  if (call.kind == Kind::Send && !call.address && name_asked_for(call.payload).empty()) return;
+  const bool connected = call.kind == Kind::Send && !call.address;
+  if (connected && name.empty()) return;
   const UniqueFd socket =
       processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
   std::optional<SocketAddress> address = call.address;
   if (!address && socket.is_open())
-    address = side_of(socket.get(), call.kind == Kind::Send ? ::getpeername : ::getsockname);
-  const std::pair asker(question.pid, call.descriptor);
-  const auto asking = call.kind == Kind::Send && !address ? asking_.find(asker) : asking_.end();
-  if (!address && asking == asking_.end()) return;
+    address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
   if (address && !address->is_internet()) return;
+  const Asker asker(question.pid, call.descriptor);
+  const bool pretended = connected && !address && asking_.contains(asker);
+  if (!address && !pretended) return;
 
-  const int protocol = socket.is_open() ? option_of(socket.get(), SO_PROTOCOL) : 0;
-  const SocketAddress to = address.value_or(SocketAddress{.family = AF_INET});
+  Attempt attempt{.kind = call.kind,
+                  .to = address.value_or(SocketAddress{.family = AF_INET, .port = kNamePort}),
+                  .protocol = socket.is_open() ? option_of(socket.get(), SO_PROTOCOL) : 0,
+                  .name = name};
+  if (attempt.to.port != kNamePort) attempt.name.clear();
+  if (connected && attempt.name.empty()) return;
   Event event{.kind = Event::Kind::Network, .act = call.name};
-  event.endpoint = endpoint_of(call, to, protocol);
-  event.verdict = verdict_on(to);
-  event.rule = rule_;
-  // Also of one who only believes to be connected.
-  const bool names = !event.endpoint->name.empty() && (!address || to.port == kNamePort);
-  if (call.kind == Kind::Send && !call.address && !names) return;
-  if (!names) event.endpoint->name.clear();
-  event.subject = names ? event.endpoint->name : subject_of(*event.endpoint);
-  if (names) event.act = "resolve";
-  // Nobody inside can serve names: the port is for those who hold a capability.
-  if (names && policy_.mode == NetworkPolicy::Mode::Loopback) event.verdict = Verdict::Deny;
-  const bool inbound = call.kind == Kind::Bind || call.kind == Kind::Accept;
-  const bool datagrams = protocol == IPPROTO_UDP;
+  const bool denied = judge(event, attempt);
   const Violation violation{
-      .act = event.act, .subject = event.subject, .detail = "", .rule = rule_};
-  if (inbound) event.verdict = Verdict::None;  // they reach nobody
-  // A listener that nobody can reach: told so at once, and not left waiting.
-  if (call.kind == Kind::Listen && event.verdict == Verdict::Deny &&
-      policy_.mode == NetworkPolicy::Mode::None)
-    heard.answer = -EADDRNOTAVAIL;
-  const bool denied = event.verdict == Verdict::Deny;
-  if (denied && call.kind == Kind::Connect && datagrams && to.port == kNamePort) {
+      .act = event.act, .subject = event.subject, .detail = "", .rule = event.rule};
+  if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
+    heard.events.push_back(std::move(event));
+  if (!denied) return;
+
+  const bool datagrams = attempt.protocol == IPPROTO_UDP;
+  if (call.kind == Kind::Connect && datagrams && attempt.to.port == kNamePort) {
     // What it asks for comes with the next call, if this one does not fail. Nothing is sent: the
     // socket has nowhere to send to.
     asking_.insert_or_assign(asker, violation);
     heard.answer = 0;
-    if (asking_.size() > kMostAsking) {
-      heard.violations.push_back(asking_.begin()->second);
-      asking_.erase(asking_.begin());
-    }
-  } else if (denied && asking != asking_.end()) {
-    heard.answer = -ENETUNREACH;
-    if (names) asking_.erase(asking);
-    heard.violations.push_back(violation);
-  } else if (denied && !(datagrams && call.kind == Kind::Connect && to.is_loopback())) {
-    // A datagram socket is connected to see which way a packet would take, and getaddrinfo() does
-    // that for every "localhost".
-    heard.violations.push_back(violation);
+    if (asking_.size() <= kMostAsking) return;
+    heard.violations.push_back(asking_.begin()->second);
+    asking_.erase(asking_.begin());
+    return;
   }
-  if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
-    heard.events.push_back(std::move(event));
+  if (pretended) {
+    heard.answer = -ENETUNREACH;
+    asking_.erase(asker);
+  }
+  // A listener that nobody can reach: told so at once, and not left waiting.
+  if (call.kind == Kind::Listen) heard.answer = -EADDRNOTAVAIL;
+  // A datagram socket is connected to see which way a packet would take, and getaddrinfo() does
+  // that for every "localhost".
+  if (datagrams && call.kind == Kind::Connect && attempt.to.is_loopback()) return;
+  heard.violations.push_back(violation);
 }
 
 NetworkObserver::Heard NetworkObserver::hear(const seccomp_notif& question,

@@ -17,6 +17,7 @@
 
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/guard/network_guard.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/network.h"
 
@@ -28,8 +29,12 @@ class NetworkObserver {
   // exempted from for the calls that are asked about.
   // A call that carries `key` in its sixth argument is init's own, which proves the sandbox.
   NetworkObserver(NetworkPolicy policy, std::string rule, std::vector<sock_filter> filter,
-                  std::uint64_t key)
-      : policy_(std::move(policy)), rule_(std::move(rule)), filter_(std::move(filter)), key_(key) {}
+                  std::uint64_t key, NetworkGuard* guard)
+      : policy_(std::move(policy)),
+        rule_(std::move(rule)),
+        filter_(std::move(filter)),
+        key_(key),
+        guard_(guard) {}  // of an allow list; outlives this
 
   struct Heard {
     std::vector<Event> events;          // without time and processes
@@ -46,16 +51,22 @@ class NetworkObserver {
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
                  Heard& heard);
-  [[nodiscard]] Verdict verdict_on(const SocketAddress& address) const;
-  [[nodiscard]] Endpoint endpoint_of(const NetworkCall& call, const SocketAddress& address,
-                                     int protocol) const;
+  struct Attempt {
+    NetworkCall::Kind kind;
+    SocketAddress to;
+    int protocol = 0;
+    std::string name;  // what a name server is asked for
+  };
+  using Asker = std::pair<std::uint32_t, int>;  // a thread and its descriptor
+  bool judge(Event& event, const Attempt& attempt) const;
+  bool ask_guard(Event& event, const Attempt& attempt, bool& cannot_be_had) const;
 
   NetworkPolicy policy_;
   std::string rule_;
   std::vector<sock_filter> filter_;
   std::uint64_t key_;
-  // Sockets that believe to be connected to a name server, by thread and descriptor.
-  std::map<std::pair<std::uint32_t, int>, Violation> asking_;
+  NetworkGuard* guard_;
+  std::map<Asker, Violation> asking_;  // sockets that believe to be connected to a name server
 };
 
 // Asks about the calls that read_network_calls() reads. A sendmsg() whose sixth argument is `key`,

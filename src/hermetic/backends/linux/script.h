@@ -49,9 +49,11 @@ struct Step {
     SetCpus,           // text is the mask of sched_setaffinity(2)
     DropCapabilities,  // all, for good
     SetUmask,          // number
-    OpenTerminal,    // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent
-    RaiseLoopback,   // 127.0.0.1 and ::1 of the own network namespace
-    MoveDescriptor,  // number becomes second
+    OpenTerminal,   // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent
+    RaiseLoopback,  // 127.0.0.1 and ::1 of the own network namespace
+    MakeLocal,      // every address of the family `number` is one of the loopback's
+    PassSockets,  // `number` for TCP and `second` for UDP, unbound, through the descriptor `flags`
+    MoveDescriptor,    // number becomes second
     CloseDescriptors,  // from number on
   };
 

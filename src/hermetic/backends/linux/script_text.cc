@@ -57,6 +57,10 @@ std::string describe(const Step& step) {
     case Kind::SetUmask: return fmt::format("setting the umask {:o}", step.number);
     case Kind::OpenTerminal: return "making a terminal";
     case Kind::RaiseLoopback: return "bringing up the loopback interface";
+    case Kind::MakeLocal:
+      return fmt::format("making every address of family {} local", step.number);
+    case Kind::PassSockets:
+      return fmt::format("passing {} TCP and {} UDP sockets on", step.number, step.second);
     case Kind::MoveDescriptor: return fmt::format("moving a descriptor to {}", step.second);
     case Kind::CloseDescriptors: return fmt::format("closing descriptors from {} on", step.number);
   }

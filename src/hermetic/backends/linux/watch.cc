@@ -122,10 +122,11 @@ void Watch::answer_one() {
   seccomp_notif_resp answer = {};
   answer.id = question.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  hold_ = false;
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_program(question);
   if (options_.watched.files) files_.hear(question);
-  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
 // Who it was is known only as long as the call waits: the number may be another's afterwards.
@@ -160,7 +161,8 @@ void Watch::hear_program(const seccomp_notif& question) {
 }
 
 void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
-  violation.detail = who.empty() ? "a process that is gone" : command_line(who.front());
+  if (!who.empty()) violation.detail = command_line(who.front());
+  if (violation.detail.empty()) violation.detail = "a process that is gone";
   const auto [place, fresh] = places_.try_emplace(
       {violation.act + " " + violation.subject, violation.detail}, violations_.size());
   if (!fresh) {
@@ -176,7 +178,7 @@ void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
     return;
   }
   violations_.push_back(violation);
-  options_.on_violation(violation);
+  hold_ = options_.on_violation(violation);
 }
 
 std::vector<Violation> Watch::violations() const {

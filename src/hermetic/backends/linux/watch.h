@@ -46,7 +46,8 @@ class Watch {
     Watched watched;
     pid_t init = 0;
     std::function<void(Event)> tell;
-    std::function<void(const Violation&)> on_violation;
+    // True: the call that made it is not to return. It waits until its process is ended.
+    std::function<bool(const Violation&)> on_violation;
   };
   Watch(UniqueFd listener, NetworkObserver network, Options options);
 
@@ -54,6 +55,8 @@ class Watch {
   void serve();  // the questions that are there; call it when the descriptor is readable
   void close() { listener_.reset(); }
 
+  // One that was found out elsewhere.
+  void add(Violation violation) { note(std::move(violation), {}); }
   // Each once, with how often it was tried; in the order of the first attempts.
   [[nodiscard]] std::vector<Violation> violations() const;
   [[nodiscard]] std::vector<AskedPath> asked() const { return files_.asked(); }
@@ -66,6 +69,7 @@ class Watch {
   void note(Violation violation, const std::vector<ProcessFacts>& who);
 
   UniqueFd listener_;
+  bool hold_ = false;  // the call that is being heard
   NetworkObserver network_;
   FileObserver files_;
   Options options_;

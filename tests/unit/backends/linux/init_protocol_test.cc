@@ -43,7 +43,8 @@ bool is_whole(const std::string& message) {
 TEST(InitConfig, IsWholeAsItIsSent) {
   const std::string message = usual_message();
   EXPECT_TRUE(is_whole(message));
-  EXPECT_EQ(message.substr(directory_begin(header_of(message))), std::string("/w\0", 3));
+  EXPECT_EQ(message.substr(directory_begin(header_of(message))), std::string("/w\0\0\0", 5))
+      << "the directory, and nothing to try";
 }
 
 TEST(InitConfig, OfAnyOtherSizeIsNotWhole) {
@@ -64,9 +65,21 @@ TEST(InitConfig, CountsThatWrapAroundAreNotWhole) {
   EXPECT_FALSE(is_whole(with_header(message, config)));
 }
 
+TEST(InitConfig, WithAnUnknownProbeIsNotWhole) {
+  const std::string message = usual_message();
+  InitConfig config = header_of(message);
+  config.probes = (1U << kProbeCount) - 1;
+  EXPECT_TRUE(is_whole(with_header(message, config))) << "the control";
+  config.probes = 1U << kProbeCount;
+  EXPECT_FALSE(is_whole(with_header(message, config)));
+}
+
 TEST(InitConfig, MoreInstructionsThanTheKernelTakesAreNotWhole) {
-  InitConfig config{.filter_count = kMostFilterInstructions, .directory_size = 1};
-  std::string message(directory_begin(config) + 1, '\0');
+  InitConfig config{.filter_count = kMostFilterInstructions,
+                    .directory_size = 1,
+                    .secret_size = 1,
+                    .input_size = 1};
+  std::string message(directory_begin(config) + 3, '\0');
   EXPECT_TRUE(is_whole(with_header(message, config))) << "the control";
   ++config.observer_count;
   message.append(8, '\0');

@@ -171,7 +171,7 @@ TEST(Lower, GivesTheCommandsWordsAndVariablesToInit) {
   EXPECT_EQ(script.argv[2], nullptr);
   EXPECT_STREQ(script.envp[0], "CC=gcc");
   EXPECT_EQ(script.envp.back(), nullptr);
-  EXPECT_TRUE(script.init_message.ends_with(std::string("/w\0", 3)));
+  EXPECT_TRUE(script.init_message.ends_with(std::string("/w\0\0\0", 5)));
 }
 
 TEST(LandlockRules, LeaveReadingToTheWholeRootAndWritingToOutputsAndTemps) {

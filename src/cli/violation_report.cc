@@ -1,0 +1,50 @@
+#include "cli/violation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "hermetic/base/text.h"
+
+namespace hermetic::cli {
+namespace {
+
+bool is_loopback(std::string_view subject) {
+  return subject.starts_with("127.") || subject.starts_with("[::1]") ||
+         subject.starts_with("0.0.0.0:") || subject.starts_with("[::]");
+}
+
+// The option, which stands for the line `network:` of a spec.
+std::string remedy_for(const Violation& violation) {
+  const std::string_view act = violation.act;
+  const std::string_view subject = violation.subject;
+  if (act == "socket" || act == "more") return "nothing: no spec allows it";
+  if (act == "resolve") return fmt::format("--allow-host {}", printable(subject));
+  if (act == "listen" || is_loopback(subject)) return "--network loopback (the sandbox's own)";
+  return fmt::format("--allow-host {}", printable(subject.substr(0, subject.rfind('/'))));
+}
+
+}  // namespace
+
+std::string violation_report(const std::vector<Violation>& violations, const Redaction& redaction,
+                             std::size_t most) {
+  if (violations.empty()) return "";
+  std::string text = "the command tried to reach what is not allowed, and was denied:";
+  const std::size_t shown = std::min(most, violations.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Violation& violation = violations[i];
+    const std::string times =
+        violation.count == 1 ? "" : fmt::format(", {} times", violation.count);
+    text += fmt::format("\n  {} {}{}\n    by {}\n    denied by {}; to allow it: {}", violation.act,
+                        printable(redaction.clean(violation.subject)), times,
+                        printable(redaction.clean(violation.detail)), printable(violation.rule),
+                        remedy_for(violation));
+  }
+  if (shown < violations.size())
+    text +=
+        fmt::format("\n  and {} more: --json or --events has them all", violations.size() - shown);
+  return text;
+}
+
+}  // namespace hermetic::cli

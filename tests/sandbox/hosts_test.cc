@@ -1,0 +1,259 @@
+// Allowed hosts, for programs that know nothing of it. The world is a network namespace that the
+// test makes: its loopback has the addresses, its servers are the test's own.
+#include <linux/capability.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <thread>
+
+#include "tests/sandbox/sandbox.h"
+
+namespace hermetic {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Servers of the world: web pages on 80, an echo on 7 for TCP and UDP. They end with it.
+constexpr const char* kServers = R"(
+import http.server, os, socket, socketserver, threading
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b'page for ' + self.headers['Host'].encode())
+    def log_message(self, *words): pass
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536): self.request.sendall(data)
+class EchoDatagram(socketserver.BaseRequestHandler):
+    def handle(self): self.request[1].sendto(self.request[0], self.client_address)
+class Web6(http.server.ThreadingHTTPServer): address_family = socket.AF_INET6
+class Quick(socketserver.ThreadingTCPServer): daemon_threads = allow_reuse_address = True
+for server in (http.server.ThreadingHTTPServer(('', 80), Page), Web6(('2001:db8::80', 80), Page), Quick(('', 7), Echo),
+               socketserver.UDPServer(('192.0.2.80', 7), EchoDatagram)):
+    threading.Thread(target=server.serve_forever).start()
+print('up', flush=True)
+)";
+
+bool raise_loopback() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP;
+  return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+// What is executed may set up the network and serve on any port, whoever we are outside.
+bool pass_capabilities_on() {
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> sets = {};
+  if (::syscall(SYS_capget, &header, sets.data()) != 0) return false;
+  for (__user_cap_data_struct& set : sets) set.inheritable = set.permitted;
+  if (::syscall(SYS_capset, &header, sets.data()) != 0) return false;
+  for (const unsigned long capability : {CAP_NET_ADMIN, CAP_NET_BIND_SERVICE})
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) return false;
+  return true;
+}
+
+// The text of `ask`, in a world of its own.
+std::string in_world(const std::function<std::string()>& ask) {
+  const TempDir dir;
+  const std::string hosts = dir.file("hosts",
+                                     "192.0.2.80 web.example.org\n192.0.2.81 www.sub.example.org\n"
+                                     "2001:db8::80 six.example.org\n192.0.2.82 other.example.org\n"
+                                     "10.0.0.1 inside.example.org\n");
+  const std::string none = dir.file("resolv.conf", "nameserver 192.0.2.53\n");
+  const Answer answer = ask_with_own_mounts([&]() -> std::string {
+    if (::unshare(CLONE_NEWNET) != 0 || !raise_loopback()) return "no network of its own";
+    if (!pass_capabilities_on()) return "no capabilities to pass on";
+    if (std::system("ip address add 192.0.2.0/24 dev lo && ip address add 10.0.0.1/32 dev lo && "
+                    "ip -6 address add 2001:db8::80/128 dev lo nodad") != 0)
+      return "no addresses";
+    for (const auto& [ours, theirs] : {std::pair(hosts, "/etc/hosts"), {none, "/etc/resolv.conf"}})
+      if (::mount(ours.c_str(), theirs, nullptr, MS_BIND, nullptr) != 0) return "no host files";
+    std::array<int, 2> ends = {-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "no pipe";
+    const pid_t servers = ::fork();
+    if (servers == 0) {
+      ::dup2(ends[1], 1);
+      ::execlp("/usr/bin/python3", "python3", "-c", kServers, nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    char up = 0;
+    const bool works = ::read(ends[0], &up, 1) == 1;
+    (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    std::string text = works ? ask() : "no servers";
+    ::kill(servers, SIGKILL);
+    ::waitpid(servers, nullptr, 0);
+    return text;
+  });
+  return answer.text;
+}
+
+// What the command says, and then what it tried and may not.
+std::string said(Words command, const Words& hosts) {
+  const SpecBuilder builder =
+      sandboxed(std::move(command)).network(NetworkPolicy::allow_hosts(hosts).value());
+  const Result<Finished> finished = try_run(builder);
+  if (!finished) return to_string(finished.error());
+  std::string text = finished->outcome.standard_output.text + finished->outcome.standard_error.text;
+  for (const Violation& violation : finished->outcome.violations)
+    text += "| " + violation.act + " " + violation.subject;
+  return text;
+}
+std::string asked(const Words& command, const Words& hosts) {
+  return in_world([&] { return said(command, hosts); });
+}
+std::string fetched(const std::string& address, const Words& hosts) {
+  return asked({"curl", "-sS", "-m", "20", address}, hosts);
+}
+std::string python(const std::string& script, const Words& hosts) {
+  return asked({"/usr/bin/python3", "-c", "import socket, select\n" + script}, hosts);
+}
+
+TEST(AllowedHosts, AreReachedAndNobodyElseIs) {
+  EXPECT_EQ(fetched("http://web.example.org/", {"web.example.org:80"}), "page for web.example.org");
+  EXPECT_THAT(fetched("http://other.example.org/", {"web.example.org:80"}),
+              HasSubstr("| resolve other.example.org"));
+  EXPECT_THAT(fetched("http://web.example.org/", {"web.example.org:81"}),
+              HasSubstr("| connect web.example.org:80/tcp"));
+  EXPECT_THAT(fetched("http://192.0.2.80/", {"web.example.org"}),
+              HasSubstr("| connect 192.0.2.80:80/tcp"))
+      << "a name does not allow its address";
+}
+
+TEST(AllowedHosts, AreNamesBelowADomainToo) {
+  EXPECT_EQ(fetched("http://www.sub.example.org/", {"*.example.org"}),
+            "page for www.sub.example.org");
+}
+
+TEST(AllowedHosts, AreRangesOfAddresses) {
+  EXPECT_EQ(fetched("http://192.0.2.80/", {"192.0.2.0/24:80"}), "page for 192.0.2.80");
+  EXPECT_THAT(fetched("http://10.0.0.1/", {"192.0.2.0/24:80"}),
+              HasSubstr("| connect 10.0.0.1:80/tcp"));
+  EXPECT_EQ(fetched("http://[2001:db8::80]/", {"[2001:db8::]/32"}), "page for [2001:db8::80]");
+  EXPECT_EQ(fetched("http://six.example.org/", {"six.example.org"}), "page for six.example.org");
+}
+
+// DNS rebinding: whoever owns the name does not own the network here.
+TEST(AllowedHosts, AreNotThosePrivateAddressesThatANameLeadsTo) {
+  EXPECT_THAT(fetched("http://inside.example.org/", {"inside.example.org"}),
+              Not(HasSubstr("page for")));
+  EXPECT_EQ(fetched("http://inside.example.org/", {"inside.example.org", "10.0.0.1"}),
+            "page for inside.example.org");
+}
+
+TEST(AllowedHosts, AreReachedByProgramsAsTheyAre) {
+  const Words hosts = {"web.example.org:80", "web.example.org:7"};
+  if (exists("/usr/bin/wget")) {
+    EXPECT_EQ(asked({"wget", "-q", "-O", "-", "http://web.example.org/"}, hosts),
+              "page for web.example.org");
+  }
+  if (exists("/usr/bin/node")) {
+    EXPECT_EQ(asked({"node", "-e",
+                     "require('http').get('http://web.example.org/', r => r.on('data', d => "
+                     "process.stdout.write(d)))"},
+                    hosts),
+              "page for web.example.org");
+  }
+  EXPECT_EQ(python("import asyncio\n"
+                   "async def talk():\n"
+                   "    r, w = await asyncio.open_connection('web.example.org', 7)\n"
+                   "    w.write(b'hello'); w.write_eof()\n"
+                   "    print((await r.read()).decode())\n"
+                   "asyncio.run(talk())",
+                   hosts),
+            "hello\n");
+  EXPECT_EQ(python("import urllib.request\n"
+                   "print(urllib.request.urlopen('http://web.example.org/').read().decode())",
+                   hosts),
+            "page for web.example.org\n");
+}
+
+TEST(AllowedHosts, AreReachedInEveryWayToConnect) {
+  const Words hosts = {"web.example.org:7"};
+  EXPECT_EQ(python("s = socket.socket(); s.setblocking(False)\n"
+                   "e = select.epoll(); e.register(s, select.EPOLLOUT)\n"
+                   "copy = s.dup()\n"
+                   "try: s.connect(('web.example.org', 7))\n"
+                   "except BlockingIOError: pass\n"
+                   "while not any(flags == select.EPOLLOUT for _, flags in e.poll(5)): pass\n"
+                   "copy.sendall(b'early'); s.setblocking(True)\n"
+                   "print(s.recv(5).decode(), s.getpeername()[0])",
+                   hosts),
+            "early 198.18.0.1\n");
+  EXPECT_EQ(python("s = socket.socket(socket.AF_INET6)\n"
+                   "s.connect(('::ffff:' + socket.gethostbyname('web.example.org'), 7))\n"
+                   "s.sendall(b'mapped'); print(s.recv(6).decode())",
+                   hosts),
+            "mapped\n");
+  EXPECT_EQ(python("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(10)\n"
+                   "s.sendto(b'datagram', ('web.example.org', 7)); print(s.recv(100).decode())\n"
+                   "s.connect(('web.example.org', 7)); s.send(b'again'); print(s.recv(9).decode())",
+                   hosts),
+            "datagram\nagain\n");
+  EXPECT_THAT(python("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                     "s.sendto(b'x', ('web.example.org', 8))",
+                     hosts),
+              HasSubstr("| sendto web.example.org:8/udp"));
+}
+
+TEST(AllowedHosts, CountWhatIsSentAndReceived) {
+  class Traffic final : public EventSink {
+   public:
+    void on_event(const Event& event) override {
+      if (event.kind == Event::Kind::Traffic)
+        text += event.act + " " + std::to_string(event.amount) + " " + event.subject + ";";
+    }
+    std::string text;
+  };
+  EXPECT_EQ(in_world([] {
+              const SpecBuilder builder =
+                  sandboxed({"/usr/bin/python3", "-c",
+                             "import socket\ns = socket.create_connection(('web.example.org', 7))\n"
+                             "s.sendall(b'x' * 100000); n = 0\n"
+                             "while n < 100000: n += len(s.recv(100000))"})
+                      .network(NetworkPolicy::allow_hosts({"web.example.org:7"}).value());
+              LinuxBackend backend = LinuxBackend::make().value();
+              Traffic traffic;
+              (void)execute(builder.build().value(), backend, captured(), traffic);
+              return traffic.text;
+            }),
+            "sent 100000 web.example.org:7;received 100000 web.example.org:7;");
+}
+
+TEST(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
+  EXPECT_EQ(python("s = socket.create_server(('127.0.0.1', 7007))\n"
+                   "c = socket.create_connection(('127.0.0.1', 7007))\n"
+                   "s.accept()[0].sendall(b'own'); print(c.recv(3).decode())",
+                   {"web.example.org:7"}),
+            "own\n");
+  EXPECT_THAT(python("socket.create_connection(('127.0.0.1', 7))", {"web.example.org:7"}),
+              HasSubstr("Connection refused"))
+      << "that of the host is another";
+}
+
+TEST(AllowedHosts, AreProvedToBeAllThereIs) {
+  EXPECT_EQ(in_world([] {
+              const SpecBuilder builder = sandboxed({"true"}).network(
+                  NetworkPolicy::allow_hosts({"web.example.org:7"}).value());
+              RunOptions options = captured();
+              options.prove = true;
+              const Result<Finished> finished = try_run(builder, options);
+              if (!finished) return to_string(finished.error());
+              std::string tried;
+              for (const NegativeControl& control : finished->outcome.probes)
+                if (control.tried) tried += control.name + " ";
+              return tried;
+            }),
+            "tcp udp dns io_uring vsock secret input ");
+}
+
+}  // namespace
+}  // namespace hermetic
