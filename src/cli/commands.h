@@ -18,6 +18,8 @@ const Subcommand& doctor_description();
 int doctor_main(std::span<char* const> words);
 const Subcommand& gc_description();
 int gc_main(std::span<char* const> words);
+const Subcommand& learn_description();
+int learn_main(std::span<char* const> words);
 const Subcommand& plan_description();
 int plan_main(std::span<char* const> words);
 const Subcommand& run_description();

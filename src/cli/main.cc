@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{check_description, check_main}, Command{doctor_description, doctor_main},
-    Command{gc_description, gc_main},       Command{plan_description, plan_main},
-    Command{run_description, run_main},     Command{shell_description, shell_main},
+    Command{gc_description, gc_main},       Command{learn_description, learn_main},
+    Command{plan_description, plan_main},   Command{run_description, run_main},
+    Command{shell_description, shell_main},
 };
 
 std::string overview() {

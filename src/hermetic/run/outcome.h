@@ -65,6 +65,9 @@ struct PublishedOutput {
 struct AskedPath {
   std::string path;
   Operation operation = Operation::Read;
+  bool opened = false;    // its content, or the listing of a directory
+  bool replaced = false;  // whatever was there before was removed, or cut to nothing
+  bool absent = false;    // nothing was there when it was first asked for, where that was looked at
 
   friend bool operator==(const AskedPath&, const AskedPath&) = default;
 };

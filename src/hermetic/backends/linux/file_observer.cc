@@ -2,168 +2,296 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/seccomp.h>
+#include <linux/audit.h>
+#include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstddef>
-#include <cstring>
 #include <optional>
-#include <string_view>
 
 #include "hermetic/base/path.h"
 
 namespace hermetic::linux_backend {
 namespace {
 
-constexpr int kNoDirectory = -1;
+#if defined(__x86_64__)
+constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+#error "which audit architecture is this?"
+#endif
+
+constexpr int kNone = -1;
+
+// What was asked of a path, as bits.
+enum Act : std::uint8_t {
+  kRead = 1,
+  kWrite = 2,
+  kExecute = 4,
+  kOpen = 8,      // its content, or the listing of a directory
+  kReplace = 16,  // whatever was there before is of no interest
+  kAbsent = 32,   // nothing was there when it was first asked for
+};
 
 // Where a system call has its directory and its name, and what it wants.
 struct NamedCall {
   int number;
-  int directory;  // index of the argument, or kNoDirectory
+  int directory;  // index of the argument, or kNone
   unsigned name;
-  Operation operation;
-  int flags = -1;  // index of the open flags, which may ask for writing
+  std::uint8_t acts;
+  int open_flags = kNone;  // index of the open flags, which may ask for writing
+  int at_flags = kNone;    // index of the flags that may say that there is no name
 };
 
+// A call with two names has two lines.
 constexpr std::array kCalls = {
-    NamedCall{SYS_openat, 0, 1, Operation::Read, 2},
-    NamedCall{SYS_newfstatat, 0, 1, Operation::Read},
-    NamedCall{SYS_statx, 0, 1, Operation::Read},
-    NamedCall{SYS_faccessat, 0, 1, Operation::Read},
-    NamedCall{SYS_faccessat2, 0, 1, Operation::Read},
-    NamedCall{SYS_readlinkat, 0, 1, Operation::Read},
-    NamedCall{SYS_openat2, 0, 1, Operation::Read},
-    NamedCall{SYS_execve, kNoDirectory, 0, Operation::Execute},
-    NamedCall{SYS_execveat, 0, 1, Operation::Execute},
-    NamedCall{SYS_chdir, kNoDirectory, 0, Operation::Read},
-    NamedCall{SYS_mkdirat, 0, 1, Operation::Write},
-    NamedCall{SYS_unlinkat, 0, 1, Operation::Write},
-    NamedCall{SYS_renameat2, 2, 3, Operation::Write},
-    NamedCall{SYS_symlinkat, 1, 2, Operation::Write},
-    NamedCall{SYS_linkat, 2, 3, Operation::Write},
-    NamedCall{SYS_fchmodat, 0, 1, Operation::Write},
+    NamedCall{SYS_openat, 0, 1, kRead, 2},
+    NamedCall{SYS_newfstatat, 0, 1, kRead, kNone, 3},
+    NamedCall{SYS_statx, 0, 1, kRead, kNone, 2},
+    NamedCall{SYS_execve, kNone, 0, kExecute},
+    NamedCall{SYS_execveat, 0, 1, kExecute},
+    NamedCall{SYS_faccessat, 0, 1, kRead},
+    NamedCall{SYS_faccessat2, 0, 1, kRead},
+    NamedCall{SYS_openat2, 0, 1, kRead},
+    NamedCall{SYS_chdir, kNone, 0, kRead},
+    NamedCall{SYS_statfs, kNone, 0, kRead},
+    NamedCall{SYS_inotify_add_watch, kNone, 1, kRead},
+    NamedCall{SYS_getxattr, kNone, 0, kRead},
+    NamedCall{SYS_lgetxattr, kNone, 0, kRead},
+    NamedCall{SYS_mkdirat, 0, 1, kWrite},
+    NamedCall{SYS_mknodat, 0, 1, kWrite},
+    NamedCall{SYS_unlinkat, 0, 1, kWrite | kReplace},
+    NamedCall{SYS_renameat2, 0, 1, kWrite},
+    NamedCall{SYS_renameat2, 2, 3, kWrite | kReplace},
+    NamedCall{SYS_symlinkat, 1, 2, kWrite},
+    NamedCall{SYS_linkat, 0, 1, kRead},
+    NamedCall{SYS_linkat, 2, 3, kWrite},
+    NamedCall{SYS_fchmodat, 0, 1, kWrite},
+    NamedCall{SYS_fchownat, 0, 1, kWrite},
+    NamedCall{SYS_utimensat, 0, 1, kWrite},
+    NamedCall{SYS_truncate, kNone, 0, kWrite},
+    NamedCall{SYS_setxattr, kNone, 0, kWrite},
+    NamedCall{SYS_lsetxattr, kNone, 0, kWrite},
+#ifdef SYS_renameat
+    NamedCall{SYS_renameat, 0, 1, kWrite},
+    NamedCall{SYS_renameat, 2, 3, kWrite | kReplace},
+#endif
 #ifdef SYS_open  // the older calls exist on x86-64 only
-    NamedCall{SYS_open, kNoDirectory, 0, Operation::Read, 1},
-    NamedCall{SYS_stat, kNoDirectory, 0, Operation::Read},
-    NamedCall{SYS_lstat, kNoDirectory, 0, Operation::Read},
-    NamedCall{SYS_access, kNoDirectory, 0, Operation::Read},
-    NamedCall{SYS_readlink, kNoDirectory, 0, Operation::Read},
-    NamedCall{SYS_creat, kNoDirectory, 0, Operation::Write},
-    NamedCall{SYS_mkdir, kNoDirectory, 0, Operation::Write},
-    NamedCall{SYS_unlink, kNoDirectory, 0, Operation::Write},
-    NamedCall{SYS_rename, kNoDirectory, 1, Operation::Write},
-    NamedCall{SYS_symlink, kNoDirectory, 1, Operation::Write},
+    NamedCall{SYS_open, kNone, 0, kRead, 1},
+    NamedCall{SYS_stat, kNone, 0, kRead},
+    NamedCall{SYS_lstat, kNone, 0, kRead},
+    NamedCall{SYS_access, kNone, 0, kRead},
+    NamedCall{SYS_creat, kNone, 0, kWrite | kOpen | kReplace},
+    NamedCall{SYS_mkdir, kNone, 0, kWrite},
+    NamedCall{SYS_rmdir, kNone, 0, kWrite},
+    NamedCall{SYS_mknod, kNone, 0, kWrite},
+    NamedCall{SYS_unlink, kNone, 0, kWrite | kReplace},
+    NamedCall{SYS_rename, kNone, 0, kWrite},
+    NamedCall{SYS_rename, kNone, 1, kWrite | kReplace},
+    NamedCall{SYS_symlink, kNone, 1, kWrite},
+    NamedCall{SYS_link, kNone, 0, kRead},
+    NamedCall{SYS_link, kNone, 1, kWrite},
+    NamedCall{SYS_chmod, kNone, 0, kWrite},
+    NamedCall{SYS_chown, kNone, 0, kWrite},
+    NamedCall{SYS_lchown, kNone, 0, kWrite},
+    NamedCall{SYS_utime, kNone, 0, kWrite},
+    NamedCall{SYS_utimes, kNone, 0, kWrite},
 #endif
 };
 
-const NamedCall* find_call(int number) {
-  for (const NamedCall& call : kCalls)
-    if (call.number == number) return &call;
-  return nullptr;
+// A command that asks for new names for ever must not fill our memory. Nobody reads as many.
+constexpr std::size_t kMostAsked = 200'000;
+
+// Copies from the memory of the process; returns how much could be.
+std::size_t copy_from(pid_t process, std::uint64_t address, void* to, std::size_t size) {
+  iovec here = {.iov_base = to, .iov_len = size};
+  // An address of the other process, never ours.
+  void* const base = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  iovec there = {.iov_base = base, .iov_len = size};
+  const ssize_t got = ::process_vm_readv(process, &here, 1, &there, 1, 0);
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 
-// A command that asks for new names for ever must not fill our memory. Nobody reads as many.
-constexpr std::size_t kMostAsked = 20'000;
+using TextBuffer = std::array<char, std::size_t{PATH_MAX} + 1>;
 
 // A string in the memory of the process; nothing if it cannot be read.
-std::optional<std::string> read_text(pid_t process, std::uint64_t address) {
-  std::string text;
-  while (text.size() < PATH_MAX) {
+std::optional<std::string_view> read_text(pid_t process, std::uint64_t address,
+                                          TextBuffer& buffer) {
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kUsual = 256;  // most names are shorter, and copying costs
+  std::size_t size = 0;
+  while (size < PATH_MAX) {
     // Up to the end of a page: the next one may not be there.
-    std::array<char, 4096> block;
-    const std::size_t size = 4096 - address % 4096;
-    iovec here = {.iov_base = block.data(), .iov_len = size};
-    // An address of the other process, never ours.
-    void* const base = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    iovec there = {.iov_base = base, .iov_len = size};
-    const ssize_t got = ::process_vm_readv(process, &here, 1, &there, 1, 0);
-    if (got <= 0) return std::nullopt;
-    const std::string_view part(block.data(), static_cast<std::size_t>(got));
+    const std::size_t most = std::min(kPage - address % kPage, PATH_MAX - size);
+    const std::size_t got = copy_from(process, address, buffer.data() + size,
+                                      size == 0 ? std::min(most, kUsual) : most);
+    if (got == 0) return std::nullopt;
+    const std::string_view part(buffer.data() + size, got);
     const std::size_t end = part.find('\0');
-    text += part.substr(0, end);
-    if (end != std::string_view::npos) return text;
-    address += static_cast<std::uint64_t>(got);
+    if (end != std::string_view::npos) return std::string_view(buffer.data(), size + end);
+    size += got;
+    address += got;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> directory_of(pid_t process, int descriptor) {
-  const std::string link = descriptor == AT_FDCWD
-                               ? fmt::format("/proc/{}/cwd", process)
-                               : fmt::format("/proc/{}/fd/{}", process, descriptor);
-  std::array<char, PATH_MAX> text;
-  const ssize_t size = ::readlink(link.c_str(), text.data(), text.size());
-  if (size <= 0 || text[0] != '/') return std::nullopt;
-  return std::string(text.data(), static_cast<std::size_t>(size));
+// Asked for anew each time: the number stands for another directory as soon as the process likes.
+std::optional<std::string_view> directory_of(pid_t process, int descriptor, TextBuffer& buffer) {
+  std::array<char, 64> link;
+  const auto end = descriptor == AT_FDCWD
+                       ? fmt::format_to(link.data(), "/proc/{}/cwd", process)
+                       : fmt::format_to(link.data(), "/proc/{}/fd/{}", process, descriptor);
+  *end = '\0';
+  const ssize_t size = ::readlink(link.data(), buffer.data(), PATH_MAX);
+  if (size <= 0 || buffer[0] != '/') return std::nullopt;
+  return std::string_view(buffer.data(), static_cast<std::size_t>(size));
 }
 
 // "..", "." and "//" taken out by name: good enough to tell people about.
-std::string without_dots(std::string_view text) {
-  std::string path = "/";
+void append_without_dots(std::string& path, std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('/'), text.size());
     const std::string_view name = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (name.empty() || name == ".") continue;
-    path = name == ".." ? std::string(parent_of(path)) : join(path, name);
+    if (name == "..") {
+      path.resize(parent_of(path.empty() ? "/" : std::string_view(path)).size());
+      if (path == "/") path.clear();
+    } else {
+      path += '/';
+      path += name;
+    }
   }
-  return path;
 }
 
-std::optional<std::string> path_of(const seccomp_notif& question, const NamedCall& call) {
+bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& path) {
   const auto process = static_cast<pid_t>(question.pid);
-  std::optional<std::string> name = read_text(process, question.data.args[call.name]);
-  if (!name || name->empty()) return std::nullopt;
-  if (name->front() == '/') return without_dots(*name);
-  const int descriptor = call.directory == kNoDirectory
-                             ? AT_FDCWD
-                             : static_cast<int>(question.data.args[call.directory]);
-  const std::optional<std::string> directory = directory_of(process, descriptor);
-  if (!directory) return std::nullopt;
-  return without_dots(*directory + "/" + *name);
+  TextBuffer name_buffer;
+  const auto name = read_text(process, question.data.args[call.name], name_buffer);
+  if (!name || name->empty()) return false;
+  path.clear();
+  if (name->front() != '/') {
+    const int descriptor =
+        call.directory == kNone ? AT_FDCWD : static_cast<int>(question.data.args[call.directory]);
+    TextBuffer directory_buffer;
+    const auto directory = directory_of(process, descriptor, directory_buffer);
+    if (!directory) return false;
+    append_without_dots(path, *directory);
+  }
+  append_without_dots(path, *name);
+  if (path.empty()) path = "/";
+  return true;
 }
 
-Operation operation_of(const seccomp_notif& question, const NamedCall& call) {
-  if (call.flags < 0) return call.operation;
-  const auto flags = static_cast<unsigned>(question.data.args[call.flags]);
-  const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
-  return writes ? Operation::Write : call.operation;
+std::uint8_t acts_of_open(std::uint64_t flags) {
+  constexpr std::uint64_t kChanging = O_CREAT | O_TRUNC;
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & kChanging) != 0;
+  const bool path_only = (flags & O_PATH) != 0;
+  if (path_only) return kRead;
+  // What is opened for both may be read; so is what must be there to be written.
+  unsigned acts = kOpen | (writes ? kWrite : kRead);
+  if ((flags & O_TRUNC) != 0) acts |= kReplace;
+  return static_cast<std::uint8_t>(acts);
+}
+
+std::uint8_t acts_of(const seccomp_notif& question, const NamedCall& call) {
+  if (call.open_flags != kNone) return acts_of_open(question.data.args[call.open_flags]);
+  if (call.number != SYS_openat2) return call.acts;
+  open_how how = {};
+  if (copy_from(static_cast<pid_t>(question.pid), question.data.args[2], &how, sizeof how.flags) !=
+      sizeof how.flags)
+    return call.acts;
+  return acts_of_open(how.flags);
+}
+
+void ask(std::vector<sock_filter>& program, int number) {
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+}
+
+void ask_if_named(std::vector<sock_filter>& program, int number, int flags) {
+  const std::size_t offset =
+      offsetof(seccomp_data, args) + sizeof(std::uint64_t) * static_cast<unsigned>(flags);
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 4));
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset)));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_EMPTY_PATH, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
 }
 
 }  // namespace
 
-std::vector<sock_filter> file_observer_filter() {
+std::vector<sock_filter> file_observer_filter(std::span<const int> others) {
   std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  int before = -1;
   for (const NamedCall& call : kCalls) {
-    program.push_back(
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call.number), 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+    if (call.number == before) continue;  // its second name
+    before = call.number;
+    if (call.at_flags == kNone)
+      ask(program, call.number);
+    else
+      ask_if_named(program, call.number, call.at_flags);
   }
+  for (const int number : others) ask(program, number);
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   return program;
 }
 
 std::optional<std::string> program_asked_for(const seccomp_notif& question) {
-  const NamedCall* call = find_call(question.data.nr);
-  if (call == nullptr || call->operation != Operation::Execute) return std::nullopt;
-  return path_of(question, *call);
+  std::string path;
+  for (const NamedCall& call : kCalls)
+    if (call.number == question.data.nr && call.acts == kExecute && path_of(question, call, path))
+      return path;
+  return std::nullopt;
 }
 
 void FileObserver::hear(const seccomp_notif& question) {
-  if (const NamedCall* call = find_call(question.data.nr))
-    if (const std::optional<std::string> path = path_of(question, *call))
-      if (asked_.size() < kMostAsked) asked_.emplace(*path, operation_of(question, *call));
+  for (const NamedCall& call : kCalls)
+    if (call.number == question.data.nr && path_of(question, call, path_))
+      note(path_, acts_of(question, call));
+}
+
+void FileObserver::note(std::string_view path, std::uint8_t acts) {
+  if (const auto known = asked_.find(path); known != asked_.end()) {
+    known->second |= acts;
+    return;
+  }
+  if (asked_.size() >= kMostAsked) return;
+  std::string text(path);
+  const bool absent =
+      look_ == Look::OnHost && ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+  if (absent) acts |= kAbsent;
+  asked_.emplace(std::move(text), acts);
 }
 
 std::vector<AskedPath> FileObserver::asked() const {
   std::vector<AskedPath> list;
-  for (const auto& [path, operation] : asked_) list.push_back({path, operation});
+  for (const auto& [path, acts] : asked_) {
+    AskedPath asked{.path = path,
+                    .opened = (acts & kOpen) != 0,
+                    .replaced = (acts & kReplace) != 0,
+                    .absent = (acts & kAbsent) != 0};
+    constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
+        {{kRead, Operation::Read}, {kWrite, Operation::Write}, {kExecute, Operation::Execute}}};
+    for (const auto& [act, operation] : kOperations) {
+      if ((acts & act) == 0) continue;
+      asked.operation = operation;
+      list.push_back(asked);
+    }
+  }
+  std::sort(list.begin(), list.end(), [](const AskedPath& a, const AskedPath& b) {
+    return std::tie(a.path, a.operation) < std::tie(b.path, b.operation);
+  });
   return list;
 }
 

@@ -5,10 +5,13 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
+#include <cstdint>
+#include <functional>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "hermetic/run/outcome.h"
@@ -18,18 +21,37 @@ namespace hermetic::linux_backend {
 // The program that the call wants to execute; nothing if it is no such call.
 [[nodiscard]] std::optional<std::string> program_asked_for(const seccomp_notif& question);
 
-// Asks about the system calls that take a file name.
-[[nodiscard]] std::vector<sock_filter> file_observer_filter();
+// Asks about the system calls that take a file name, and about those in `others`. Two kinds are
+// left out, because they are most of all calls and tell next to nothing: readlink, with which
+// programs make names canonical, and stat of an open descriptor, which a register shows.
+[[nodiscard]] std::vector<sock_filter> file_observer_filter(std::span<const int> others = {});
 
 class FileObserver {
  public:
-  void hear(const seccomp_notif& question);  // notes the name that it is about, if it is about one
+  // Whether something has the name when it is first asked for can be seen only from where the
+  // command sees it, too: outside a sandbox.
+  enum class Look { Never, OnHost };
+
+  explicit FileObserver(Look look = Look::Never) : look_(look) {}
+
+  void hear(const seccomp_notif& question);  // notes the names that it is about, if there are any
 
   // Sorted, each once.
   [[nodiscard]] std::vector<AskedPath> asked() const;
 
  private:
-  std::set<std::pair<std::string, Operation>> asked_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+
+  void note(std::string_view path, std::uint8_t acts);
+
+  Look look_;
+  std::unordered_map<std::string, std::uint8_t, Hash, std::equal_to<>> asked_;  // sets of acts
+  std::string path_;  // the one at hand; kept for its memory
 };
 
 }  // namespace hermetic::linux_backend

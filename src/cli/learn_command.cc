@@ -1,0 +1,235 @@
+// hermetic learn: writes the spec that a command needs, by watching it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "cli/backends.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/forward_signals.h"
+#include "cli/spec_options.h"
+#include "cli/status_line.h"
+#include "hermetic/backends/linux/observing_backend.h"
+#include "hermetic/base/json_text.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/learn/learn.h"
+#include "hermetic/learn/needless.h"
+#include "hermetic/learn/secrets.h"
+#include "hermetic/learn/spec_text.h"
+#include "hermetic/record/outcome_json.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::cli {
+namespace {
+
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+std::string describe(const Ending& ending) {
+  struct Words {
+    std::string operator()(const Exited& end) const {
+      return fmt::format("exit code {}", end.code);
+    }
+    std::string operator()(const Signaled& end) const {
+      return fmt::format("signal {}", end.signal);
+    }
+    std::string operator()(const TimedOut& /*end*/) const { return "out of time"; }
+    std::string operator()(const OverLimit& end) const { return "over its limit of " + end.which; }
+    std::string operator()(const EndedByViolation& /*end*/) const { return "a violation"; }
+    std::string operator()(const NotStarted& end) const {
+      return fmt::format("not started: {}", ::strerror(end.os_error));
+    }
+  };
+  return std::visit(Words{}, ending);
+}
+
+// Waits, with a line on the terminal that says what for.
+Wait waiting(const Arguments& arguments, std::string what) {
+  return [&arguments, what = std::move(what)](Run& run) -> Result<Outcome> {
+    const ForwardSignals forwarding(run);
+    const StatusLine status(
+        arguments.has("--quiet") ? StatusLine::Show::Never : StatusLine::Show::OnTerminal, what,
+        [&run] { return run.snapshot(); });
+    return run.wait();
+  };
+}
+
+// Where $here will be.
+Result<std::string> folder_of(const std::string& file) {
+  const std::string path = TRY(absolute_path(file.empty() || file == "-" ? "spec" : file));
+  std::array<char, PATH_MAX> real;
+  if (::realpath(std::string(parent_of(path)).c_str(), real.data()) == nullptr)
+    return system_error(fmt::format("cannot find the folder of '{}'", printable(path)), errno);
+  return std::string(real.data());
+}
+
+std::string verdict(const Lesson& lesson) {
+  const Proof& proof = lesson.proof;
+  if (proof.proved)
+    return fmt::format("the spec is proved: the command ends the same under it ({})",
+                       describe(proof.outcome->ending));
+  std::string text = "the spec is not proved: ";
+  if (!proof.outcome) return text + proof.refusal;
+  text += fmt::format("under it the command ends with {}", describe(proof.outcome->ending));
+  for (const AskedPath& asked : proof.lacking)
+    text += fmt::format("\n  lacking: {} {}{}", to_string(asked.operation), printable(asked.path),
+                        is_secret_path(asked.path) ? " (it looks like a secret)" : "");
+  if (proof.lacking.empty())
+    text +=
+        "\n  hint: no file is lacking; it may need a variable (environment.pass), standard input, "
+        "or the caller's identity";
+  const std::string& said = proof.outcome->standard_error.text;
+  constexpr std::size_t kShown = 2000;
+  if (!said.empty())
+    text += fmt::format("\n  it said: {}",
+                        printable(said.substr(said.size() - std::min(said.size(), kShown))));
+  return text;
+}
+
+std::string as_json(const Observation& observation, const Lesson& lesson) {
+  JsonText json;
+  json.begin_object();
+  json.key("lacking").begin_array();
+  for (const AskedPath& asked : lesson.proof.lacking) {
+    json.begin_object();
+    json.key("operation").text(to_string(asked.operation));
+    json.key("path").text(asked.path);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("notes").begin_array();
+  for (const std::string& note : lesson.learned.notes) json.text(note);
+  json.end_array();
+  json.key("paths").begin_array();
+  for (const SeenPath& seen : observation.paths) {
+    json.begin_object();
+    json.key("absent").boolean(seen.absent_before);
+    json.key("executed").boolean(seen.executed);
+    json.key("listed").boolean(seen.type == FileType::Directory && seen.opened);
+    json.key("path").text(seen.path);
+    json.key("read").boolean(seen.read || seen.opened);
+    json.key("written").boolean(seen.written);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("proved").boolean(lesson.proof.proved);
+  json.key("reached").begin_array();
+  for (const Reached& side : observation.reached)
+    json.text(fmt::format("{}:{}", side.host, side.port));
+  json.end_array();
+  json.key("spec").text(lesson.text);
+  return json.end_object().str() + "\n";
+}
+
+Result<int> learn_spec(const Arguments& arguments) {
+  const std::string file = arguments.last("--write");
+  const std::string here = TRY(folder_of(file));
+  const bool to_file = !file.empty() && file != "-";
+  Silence events;
+  ObservingBackend observing;
+  // What is printed is the spec; what the command prints goes beside it.
+  const bool prints = !to_file || arguments.has("--json");
+  Observed observed = TRY(observe(arguments.command, prints ? STDERR_FILENO : STDOUT_FILENO,
+                                  observing, events, waiting(arguments, "observing")));
+  if (const Ending& ending = observed.outcome.ending; !observed.outcome.success()) {
+    complain({.message = fmt::format("nothing is learned: the command failed by itself ({})",
+                                     describe(ending))});
+    return exit_code_of(observed.outcome, OnViolation::Report);
+  }
+  const Observation observation = observed.observation;
+  const std::unique_ptr<Backend> proving = TRY(backend_named(arguments.last("--backend")));
+  const Surroundings surroundings = surroundings_of_host();
+  Lesson lesson;
+  if (arguments.has("--unproved")) {
+    lesson.learned = generalise(observation, surroundings, Results::OneByOne);
+    lesson.text = spec_text(lesson.learned, here);
+  } else {
+    lesson = TRY(learn(std::move(observed), surroundings, here, *proving, events,
+                       waiting(arguments, "proving")));
+  }
+  if (to_file) TRY(write_file_whole(file, lesson.text));
+  if (arguments.has("--json"))
+    print(as_json(observation, lesson));
+  else if (!to_file)
+    print(lesson.text);
+  if (arguments.has("--unproved")) return kSuccess;
+  if (!lesson.proof.proved || !arguments.has("--quiet")) complain({.message = verdict(lesson)});
+  if (!lesson.proof.proved && to_file)
+    complain({.message = fmt::format("'{}' was written all the same: mend it", printable(file))});
+  return lesson.proof.proved ? kSuccess : kFailed;
+}
+
+Result<int> show_needless(const Arguments& arguments) {
+  Arguments as_run;
+  as_run.command = arguments.command;
+  as_run.words = arguments.words;
+  as_run.options.push_back({.name = "--spec", .value = arguments.last("--diff")});
+  const Spec spec = TRY(spec_from(as_run));
+  const std::unique_ptr<Backend> backend = TRY(backend_named(arguments.last("--backend")));
+  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  Silence events;
+  AddressCollector addresses(events);
+  const RunOptions options{
+      .standard_input = -1, .standard_output = STDERR_FILENO, .observe_files = true};
+  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, addresses));
+  const Outcome outcome = TRY(waiting(arguments, "observing")(*run));
+  if (!outcome.success()) {
+    complain({.message = fmt::format("nothing can be told: under the spec the command failed ({})",
+                                     describe(outcome.ending))});
+    return exit_code_of(outcome, OnViolation::Report);
+  }
+  const std::vector<Needless> list = needless(spec, see(outcome.asked));
+  JsonText json;
+  json.begin_object().key("needless").begin_array();
+  std::string text;
+  for (const Needless& one : list) {
+    json.begin_object().key("detail").text(one.detail).key("what").text(one.what).end_object();
+    text += fmt::format("{}: {}\n", one.what, one.detail);
+  }
+  if (list.empty()) text = "every declaration was needed\n";
+  print(arguments.has("--json") ? json.end_array().end_object().str() + "\n" : text);
+  return kSuccess;
+}
+
+}  // namespace
+
+const Subcommand& learn_description() {
+  static const Subcommand description{
+      .name = "learn",
+      .synopsis = "[--write FILE] -- COMMAND...\n       hermetic learn --diff FILE [TARGET]",
+      .summary = "Writes the spec that a command needs, by watching it, and proves it.",
+      .options = {{"--write", "FILE", "write the spec to FILE instead of standard output"},
+                  {"--unproved", "", "do not run the command once more under the spec"},
+                  {"--diff", "FILE", "run the spec in FILE and show what it allows without need"},
+                  {"--backend", "NAME", "linux (the default here)"},
+                  {"--json", "", "print JSON: what was seen, the spec, whether it is proved"},
+                  {"--quiet", "", "say nothing if all is well"},
+                  {"--help", "", "show this help"}}};
+  return description;
+}
+
+int learn_main(std::span<char* const> words) {
+  const Result<Arguments> arguments = parse_arguments(learn_description(), words);
+  if (!arguments) return report(arguments.error());
+  if (arguments->has("--help")) return print(help_for(learn_description())), kSuccess;
+  const bool diff = arguments->has("--diff");
+  if (!diff && arguments->command.empty())
+    return report(invalid("no command to learn from", "hermetic learn -- COMMAND..."));
+  if (!diff && !arguments->words.empty())
+    return report(invalid(fmt::format("unexpected word '{}'", printable(arguments->words.front())),
+                          "the command stands after --"));
+  const Result<int> exit_code = diff ? show_needless(*arguments) : learn_spec(*arguments);
+  return exit_code ? *exit_code : report(exit_code.error());
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,387 @@
+#include "hermetic/backends/linux/observing_backend.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hermetic/backends/linux/file_observer.h"
+
+namespace hermetic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using linux_backend::FileObserver;
+
+constexpr unsigned kWaitKillable = 1U << 5U;  // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 5.19
+// Since Linux 6.6: the one who asks and the one who answers take turns on one processor.
+constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);
+constexpr std::uint64_t kTakeTurns = 1;
+constexpr std::chrono::seconds kLastGrace{2};
+
+// Calls that name an address: where it is among the arguments, and what the call does.
+struct AddressCall {
+  int number;
+  unsigned address;
+  const char* act;
+};
+constexpr std::array kAddressCalls = {AddressCall{SYS_connect, 1, "connect"},
+                                      AddressCall{SYS_bind, 1, "listen"},
+                                      AddressCall{SYS_sendto, 4, "connect"}};
+
+std::optional<Endpoint> endpoint_at(pid_t process, std::uint64_t address, std::uint64_t size) {
+  if (address == 0 || size < sizeof(sa_family_t)) return std::nullopt;
+  sockaddr_storage storage = {};
+  iovec here = {.iov_base = &storage, .iov_len = std::min<std::size_t>(size, sizeof storage)};
+  void* const base = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  iovec there = {.iov_base = base, .iov_len = here.iov_len};
+  if (::process_vm_readv(process, &here, 1, &there, 1, 0) <= 0) return std::nullopt;
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  Endpoint endpoint;
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in four = {};
+    std::memcpy(&four, &storage, sizeof four);
+    ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+    endpoint.family = "inet";
+    endpoint.port = ntohs(four.sin_port);
+  } else if (storage.ss_family == AF_INET6) {
+    sockaddr_in6 six = {};
+    std::memcpy(&six, &storage, sizeof six);
+    ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+    endpoint.family = "inet6";
+    endpoint.port = ntohs(six.sin6_port);
+  } else {
+    return std::nullopt;
+  }
+  endpoint.address = text.data();
+  return endpoint;
+}
+
+// Our children, also those that became ours when their parents ended.
+std::set<pid_t> children() {
+  std::set<pid_t> found;
+  DIR* const threads = ::opendir("/proc/self/task");
+  if (threads == nullptr) return found;
+  while (const dirent* entry = ::readdir(threads)) {
+    std::ifstream list(fmt::format("/proc/self/task/{}/children", entry->d_name));
+    for (pid_t child = 0; list >> child;) found.insert(child);
+  }
+  ::closedir(threads);
+  return found;
+}
+
+// How a child that did not become the command says why.
+struct StartFailure {
+  int os_error = 0;
+  bool executing = false;  // the command itself could not be executed
+};
+
+class ObservedRun final : public Run {
+ public:
+  ObservedRun(pid_t process, UniqueFd pidfd, UniqueFd socket, UniqueFd listener,
+              EventSink& events, std::set<pid_t> others, Clock::time_point started)
+      : process_(process),
+        pidfd_(std::move(pidfd)),
+        socket_(std::move(socket)),
+        listener_(std::move(listener)),
+        events_(events),
+        others_(std::move(others)),
+        started_(started) {}
+  ObservedRun(const ObservedRun&) = delete;
+  ObservedRun& operator=(const ObservedRun&) = delete;
+  ~ObservedRun() override {
+    if (waited_) return;
+    ObservedRun::kill();
+    (void)ObservedRun::wait();
+  }
+
+  Result<Outcome> wait() override {
+    while (!serve_until_ready(-1)) {
+    }
+    int status = 0;
+    rusage used = {};
+    while (::wait4(process_, &status, 0, &used) < 0)
+      if (errno != EINTR) return system_error("cannot wait for the command", errno);
+    waited_ = true;
+    end_the_rest();
+    Outcome outcome;
+    outcome.ending = WIFSIGNALED(status) ? Ending(Signaled{WTERMSIG(status)})
+                                         : Ending(Exited{WEXITSTATUS(status)});
+    StartFailure failure;
+    if (::recv(socket_.get(), &failure, sizeof failure, MSG_DONTWAIT) ==
+            static_cast<ssize_t>(sizeof failure) &&
+        failure.executing)
+      outcome.ending = NotStarted{failure.os_error};
+    outcome.usage.wall_time = elapsed();
+    outcome.usage.user_time = std::chrono::seconds(used.ru_utime.tv_sec) +
+                              std::chrono::microseconds(used.ru_utime.tv_usec);
+    outcome.usage.system_time = std::chrono::seconds(used.ru_stime.tv_sec) +
+                                std::chrono::microseconds(used.ru_stime.tv_usec);
+    outcome.asked = observer_.asked();
+    events_.on_event({.kind = Event::Kind::Ended, .since_start = Clock::now() - started_});
+    return outcome;
+  }
+
+  bool signal(int number) override {
+    return ::syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0) == 0;
+  }
+  Usage snapshot() override { return {.wall_time = elapsed()}; }
+  void kill() override { (void)signal(SIGKILL); }
+
+ private:
+  [[nodiscard]] std::chrono::microseconds elapsed() const {
+    return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
+  }
+
+  // Answers whoever asks. Returns whether the command has ended, or nobody is left who could ask.
+  bool serve_until_ready(int milliseconds) {
+    std::array<pollfd, 2> watched = {
+        pollfd{.fd = listener_.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = waited_ ? -1 : pidfd_.get(), .events = POLLIN, .revents = 0}};
+    if (::poll(watched.data(), watched.size(), milliseconds) <= 0) return milliseconds >= 0;
+    if ((watched[0].revents & POLLIN) != 0)
+      answer();
+    else if (watched[0].revents != 0)
+      listener_.reset();
+    return watched[1].revents != 0 && (watched[0].revents & POLLIN) == 0;
+  }
+
+  void answer() {
+    seccomp_notif question = {};
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
+      if (errno != ENOENT && errno != EINTR) listener_.reset();
+      return;
+    }
+    if (!hear_address(question)) observer_.hear(question);
+    seccomp_notif_resp response = {};
+    response.id = question.id;
+    response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+  }
+
+  bool hear_address(const seccomp_notif& question) {
+    for (const AddressCall& call : kAddressCalls) {
+      if (call.number != question.data.nr) continue;
+      const auto process = static_cast<pid_t>(question.pid);
+      Event event{.kind = Event::Kind::Network,
+                  .since_start = Clock::now() - started_,
+                  .act = call.act,
+                  .endpoint = endpoint_at(process, question.data.args[call.address],
+                                          question.data.args[call.address + 1])};
+      if (!event.endpoint) return true;
+      event.subject = fmt::format("{}:{}", event.endpoint->address, event.endpoint->port);
+      events_.on_event(event);
+      return true;
+    }
+    return false;
+  }
+
+  // Nobody would answer those who are left. They are children of ours, or will be once their
+  // parents have ended.
+  void end_the_rest() {
+    const Clock::time_point until = Clock::now() + kLastGrace;
+    while (listener_.get() >= 0 && Clock::now() < until) {
+      for (const pid_t child : children()) {
+        if (others_.count(child) != 0) continue;
+        (void)::kill(child, SIGKILL);
+        (void)::waitpid(child, nullptr, WNOHANG);
+      }
+      (void)serve_until_ready(5);
+    }
+    listener_.reset();
+  }
+
+  pid_t process_;
+  UniqueFd pidfd_;
+  UniqueFd socket_;
+  UniqueFd listener_;
+  FileObserver observer_{FileObserver::Look::OnHost};
+  EventSink& events_;
+  std::set<pid_t> others_;  // children from before
+  Clock::time_point started_;
+  std::atomic<bool> waited_ = false;
+};
+
+// What the child needs, made before it is forked.
+struct Instructions {
+  std::vector<std::string> words;
+  std::vector<std::string> variables;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  std::string directory;
+  std::vector<sock_filter> filter;
+  std::array<int, 3> standard = {};
+
+  Instructions(const Plan& plan, const RunOptions& options)
+      : words(plan.command),
+        directory(plan.directory),
+        filter(linux_backend::file_observer_filter(address_calls())),
+        standard({options.standard_input, options.standard_output, options.standard_error}) {
+    for (const auto& [name, value] : plan.environment)
+      variables.push_back(fmt::format("{}={}", name, value));
+    for (std::string& word : words) arguments.push_back(word.data());
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    arguments.push_back(nullptr);
+    environment.push_back(nullptr);
+  }
+
+ private:
+  static std::span<const int> address_calls() {
+    static constexpr std::array<int, 3> kNumbers = {SYS_connect, SYS_bind, SYS_sendto};
+    return kNumbers;
+  }
+};
+
+long install(const Instructions& instructions, unsigned flags) {
+  const sock_fprog program = {.len = static_cast<unsigned short>(instructions.filter.size()),
+                              .filter = const_cast<sock_filter*>(instructions.filter.data())};
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+// Whoever may not without gives up set-user-id programs, as everybody in a sandbox does.
+long install_somehow(const Instructions& instructions) {
+  constexpr unsigned kNewListener = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+  for (const unsigned flags : {kNewListener | kWaitKillable, kNewListener}) {
+    long listener = install(instructions, flags);
+    if (listener < 0 && errno == EACCES && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+      listener = install(instructions, flags);
+    if (listener >= 0 || errno != EINVAL) return listener;
+  }
+  return -1;
+}
+
+bool send_descriptor(int socket, int descriptor) {
+  char nothing = 0;
+  iovec data = {.iov_base = &nothing, .iov_len = 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+// A listener, or why there is none.
+Result<UniqueFd> receive_listener(int socket) {
+  StartFailure failure;
+  iovec data = {.iov_base = &failure, .iov_len = sizeof failure};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t size = -1;
+  while ((size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  }
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (size == 1 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return UniqueFd(descriptor);
+  }
+  const bool said = size == static_cast<ssize_t>(sizeof failure);
+  return system_error("cannot observe the command", said ? failure.os_error : ECONNRESET,
+                      "inside another observer or sandbox this may not be allowed");
+}
+
+[[noreturn]] void become_command(const Instructions& instructions, int socket) {
+  StartFailure failure;
+  const auto fail = [&] {
+    failure.os_error = errno;
+    (void)::send(socket, &failure, sizeof failure, MSG_NOSIGNAL);
+    ::_exit(127);
+  };
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  for (int number = 0; number < 3; ++number) {
+    const int wanted = instructions.standard[static_cast<std::size_t>(number)];
+    const int source = wanted >= 0 ? wanted : ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (source < 0 || (source != number && ::dup2(source, number) < 0)) fail();
+  }
+  if (::chdir(instructions.directory.c_str()) != 0) fail();
+  const long listener = install_somehow(instructions);
+  if (listener < 0) fail();
+  if (!send_descriptor(socket, static_cast<int>(listener))) fail();
+  ::close(static_cast<int>(listener));
+  failure.executing = true;
+  ::execvpe(instructions.arguments.front(), instructions.arguments.data(),
+            instructions.environment.data());
+  fail();
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+Capabilities ObservingBackend::probe() const {
+  Capabilities capabilities{.backend = "observe"};
+  for (const Clause clause : all_clauses())
+    capabilities.clauses[clause] = {.strength = Strength::Absent,
+                                    .mechanism = "",
+                                    .reason = "the command is only observed",
+                                    .remedy = "use the linux backend"};
+  return capabilities;
+}
+
+Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const RunOptions& options,
+                                                     EventSink& events) {
+  const Clock::time_point started = Clock::now();
+  const Instructions instructions(plan, options);
+  std::array<int, 2> ends = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return system_error("cannot make a socket", errno);
+  UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  // Orphans of the command stay below us: the kernel lets us read the names they ask for, and we
+  // can end them.
+  (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  std::set<pid_t> others = children();
+  const pid_t process = ::fork();
+  if (process < 0) return system_error("cannot start a process", errno);
+  if (process == 0) become_command(instructions, theirs.get());
+  theirs.reset();
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  Result<UniqueFd> listener = receive_listener(ours.get());
+  if (!pidfd.is_open() || !listener) {
+    const int os_error = errno;
+    (void)::kill(process, SIGKILL);
+    (void)::waitpid(process, nullptr, 0);
+    if (!listener) return std::move(listener).error();
+    return system_error("cannot watch the command", os_error);
+  }
+  (void)::ioctl(listener->get(), kSetFlags, kTakeTurns);
+  events.on_event({.kind = Event::Kind::Started});
+  return std::unique_ptr<Run>(
+      std::make_unique<ObservedRun>(process, std::move(pidfd), std::move(ours),
+                                    std::move(*listener),
+                                    events, std::move(others), started));
+}
+
+}  // namespace hermetic

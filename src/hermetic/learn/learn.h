@@ -1,0 +1,49 @@
+// Learning: run a command observed, write the spec that it needs, and prove it by a run under it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/learn/generalise.h"
+#include "hermetic/learn/observation.h"
+#include "hermetic/run/backend.h"
+
+namespace hermetic {
+
+// Waits for a run; whoever wants to pass signals on does so meanwhile.
+using Wait = std::function<Result<Outcome>(Run& run)>;
+
+struct Observed {
+  Observation observation;
+  Outcome outcome;
+};
+
+// Runs the command where we are, with the environment that we have and nothing to read on its
+// standard input; what it prints goes to the descriptor. `observing` carries it out without a
+// sandbox.
+[[nodiscard]] Result<Observed> observe(const std::vector<std::string>& command, int standard_output,
+                                       Backend& observing, EventSink& events, const Wait& wait);
+
+struct Proof {
+  bool proved = false;  // it ended as it did when it was observed, and nothing is lacking
+  std::optional<Outcome> outcome;  // none: it could not be run
+  std::string refusal;             // why
+  std::vector<AskedPath> lacking;
+};
+
+struct Lesson {
+  std::string text;  // of the spec
+  Learned learned;
+  Proof proof;
+  int runs = 0;  // under a spec, until this one was proved or nothing more could be done
+};
+
+// Generalises, proves, and adds what turned out to be lacking.
+[[nodiscard]] Result<Lesson> learn(Observed observed, const Surroundings& surroundings,
+                                   const std::string& here, Backend& proving, EventSink& events,
+                                   const Wait& wait);
+
+}  // namespace hermetic

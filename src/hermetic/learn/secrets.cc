@@ -1,0 +1,75 @@
+#include "hermetic/learn/secrets.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+#include "hermetic/base/path.h"
+
+namespace hermetic {
+namespace {
+
+constexpr std::array<std::string_view, 32> kNames = {
+    ".ssh",         ".gnupg",       ".aws",         ".azure",           ".kube",
+    ".docker",      ".netrc",       "_netrc",       ".authinfo",        ".pgpass",
+    ".my.cnf",      ".npmrc",       ".pypirc",      ".git-credentials", ".htpasswd",
+    ".env",         ".envrc",       "id_rsa",       "id_dsa",           "id_ecdsa",
+    "id_ed25519",   "id_ecdsa_sk",  "keyrings",     ".password-store",  ".mozilla",
+    ".thunderbird", ".vault-token", ".terraformrc", ".bash_history",    "credentials",
+    "secrets.yaml", "secrets.json"};
+constexpr std::array<std::string_view, 7> kEndings = {".pem", ".key",      ".p12", ".pfx",
+                                                      ".jks", ".keystore", ".kdbx"};
+// A certificate is shown to everybody.
+constexpr std::array<std::string_view, 5> kPublic = {"cert", "ca-", "bundle", "chain", "pub"};
+constexpr std::array<std::string_view, 5> kPaths = {"/etc/shadow", "/etc/gshadow", "/etc/sudoers",
+                                                    "/etc/ssl/private", "/etc/ssh"};
+
+bool is_one_of(std::string_view name, const auto& list) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+bool is_sample(std::string_view name) {
+  for (const std::string_view ending : {".example", ".sample", ".template", ".dist"})
+    if (name.ends_with(ending)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_secret_name(std::string_view name) {
+  if (is_one_of(name, kNames)) return true;
+  if (name.starts_with(".env.")) return !is_sample(name);
+  const bool ending = std::any_of(kEndings.begin(), kEndings.end(),
+                                  [&](std::string_view text) { return name.ends_with(text); });
+  const bool shown = std::any_of(kPublic.begin(), kPublic.end(), [&](std::string_view text) {
+    return name.find(text) != std::string_view::npos;
+  });
+  return ending && !shown;
+}
+
+bool is_secret_path(std::string_view path) {
+  for (const std::string_view secret : kPaths)
+    if (is_within(path, secret)) return true;
+  std::string_view before;
+  for (Components component(path); component.next();) {
+    const std::string_view name = component.name();
+    if (is_secret_name(name)) return true;
+    if (before == ".config" && (name == "gcloud" || name == "gh")) return true;
+    before = name;
+  }
+  return false;
+}
+
+bool is_secret_variable(std::string_view name) {
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  for (const std::string_view part :
+       {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY",
+        "ACCESS_KEY", "PRIVATE_KEY", "AUTH_SOCK", "AUTH", "COOKIE"})
+    if (upper.find(part) != std::string::npos) return true;
+  return upper.ends_with("_KEY") || upper.ends_with("_PAT");
+}
+
+}  // namespace hermetic

@@ -1,0 +1,146 @@
+#include "hermetic/learn/spec_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+bool is_plain(const std::string& text) {
+  if (text.empty() || text == "null" || text == "~") return false;
+  const auto first = static_cast<unsigned char>(text.front());
+  if (std::isalnum(first) == 0 && std::string_view("/._").find(text.front()) == std::string::npos &&
+      !text.starts_with("$here"))
+    return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+    return std::isalnum(letter) != 0 ||
+           std::string_view("/._-+$=@").find(static_cast<char>(letter)) != std::string_view::npos;
+  });
+}
+
+class Writer {
+ public:
+  Writer(const Learned& learned, const std::string& here) : learned_(learned), here_(here) {}
+
+  std::string write() {
+    header();
+    text_ += "version: 1\n";
+    list("command", learned_.command);
+    text_ += fmt::format("directory: {}\n", path(learned_.directory));
+    trees("inputs", TreeKind::Input);
+    trees("outputs", TreeKind::Output);
+    trees("temps", TreeKind::Temp);
+    variables();
+    network();
+    return std::move(text_);
+  }
+
+ private:
+  void header() {
+    text_ +=
+        "# Learned by 'hermetic learn' from one run. What another run may need besides is not in "
+        "here.\n";
+    for (const std::string& note : learned_.notes)
+      text_ += fmt::format("# Left out: {}.\n", printable(note));
+  }
+
+  [[nodiscard]] std::string path(const std::string& absolute) const {
+    if (here_ != "/" && is_within(absolute, here_))
+      return yaml_scalar(absolute == here_ ? "$here"
+                                           : fmt::format("$here/{}", relative_to(absolute, here_)));
+    return yaml_scalar(absolute);
+  }
+
+  void list(const char* key, const std::vector<std::string>& words) {
+    std::string joined;
+    for (const std::string& word : words)
+      joined += (joined.empty() ? "" : ", ") + yaml_scalar(word);
+    text_ += fmt::format("{}: [{}]\n", key, joined);
+  }
+
+  void trees(const char* key, TreeKind kind) {
+    std::string reason;
+    for (const LearnedTree& tree : learned_.trees) {
+      if (tree.declaration.kind != kind) continue;
+      if (reason.empty()) text_ += fmt::format("{}:\n", key);
+      if (tree.reason != reason) text_ += fmt::format("  # {}\n", tree.reason);
+      reason = tree.reason;
+      declaration(tree.declaration);
+    }
+  }
+
+  void declaration(const Declaration& declaration) {
+    const bool output = declaration.kind == TreeKind::Output;
+    const bool publish = output && declaration.publish != Publish::Replace;
+    const bool type = declaration.kind != TreeKind::Input && declaration.type == FileType::File;
+    if (declaration.exceptions.empty() && !publish && !type) {
+      text_ += fmt::format("  - {}\n", path(declaration.path));
+      return;
+    }
+    text_ += fmt::format("  - path: {}\n", path(declaration.path));
+    if (type) text_ += fmt::format("    type: {}\n", to_string(declaration.type));
+    if (publish) text_ += fmt::format("    publish: {}\n", to_string(declaration.publish));
+    if (declaration.exceptions.empty()) return;
+    text_ += "    except:\n";
+    for (const std::string& exception : declaration.exceptions)
+      text_ += fmt::format("      - {}\n", path(exception));
+  }
+
+  void variables() {
+    if (learned_.variables.empty()) return;
+    text_ += "environment:\n  set:\n";
+    for (const auto& [name, variable] : learned_.variables) {
+      text_ += fmt::format("    # {}\n", variable.reason);
+      text_ += fmt::format("    {}: {}\n", name, yaml_scalar(variable.value));
+    }
+  }
+
+  void network() {
+    if (learned_.network.empty()) {
+      text_ += "# Nobody was reached: there is no network.\n";
+    } else if (learned_.network == "loopback") {
+      text_ +=
+          "# Only servers that the command itself has started were reached.\nnetwork: loopback\n";
+    } else {
+      text_ += "network:\n";
+      for (const std::string& host : learned_.hosts)
+        text_ += fmt::format("  - {}\n", yaml_scalar(host));
+    }
+  }
+
+  const Learned& learned_;
+  const std::string& here_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string yaml_scalar(const std::string& text) {
+  if (is_plain(text)) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\')
+      quoted += fmt::format("\\{}", letter);
+    else if (letter == '\n')
+      quoted += "\\n";
+    else if (letter == '\t')
+      quoted += "\\t";
+    else if (byte < 0x20 || byte == 0x7f)
+      quoted += fmt::format("\\x{:02x}", byte);
+    else
+      quoted += letter;
+  }
+  return quoted + '"';
+}
+
+std::string spec_text(const Learned& learned, const std::string& here) {
+  return Writer(learned, here).write();
+}
+
+}  // namespace hermetic
