@@ -180,18 +180,31 @@ class Generaliser {
 
   [[nodiscard]] std::string reason_for(const std::string& name, const std::string& value) const {
     if (observation_.mentioned.count(name) != 0) return "named by a file that was read";
-    if (std::find(kOfTools.begin(), kOfTools.end(), name) != kOfTools.end())
+    if (std::find(kOfTools.begin(), kOfTools.end(), name) != kOfTools.end() &&
+        (!value.starts_with('/') || leads_somewhere(value)))
       return "compilers and interpreters look at it";
     for (const std::string& part : split(value, ':'))
       if (leads_to_needed(part)) return "it leads to files that were read";
     return "";
   }
 
+  [[nodiscard]] bool leads_somewhere(const std::string& value) const {
+    const std::vector<std::string> parts = split(value, ':');
+    return std::any_of(observation_.paths.begin(), observation_.paths.end(),
+                       [&](const SeenPath& seen) {
+                         return seen.exists() &&
+                                std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
+                                  return part.size() > 1 && is_within(seen.path, part);
+                                });
+                       });
+  }
+
   // A place of its own, not one that holds everything anyway.
   [[nodiscard]] bool leads_to_needed(const std::string& path) const {
     if (!path.starts_with('/') || path.size() < 2 || !normal_path(path)) return false;
     if (is_broad(path, observation_) || is_built_in(path) ||
-        is_within(observation_.directory, path) || is_in_temporary(path, observation_))
+        is_within(observation_.directory, path) || is_in_temporary(path, observation_) ||
+        is_within(path, "/etc"))
       return false;
     for (const std::string& directory : surroundings_.system_directories)
       if (is_within(path, directory)) return false;

@@ -14,9 +14,13 @@ bool is_lacking(const Spec& spec, const AskedPath& asked) {
   const Decision decision = spec.decide(asked.path, asked.operation);
   const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
   if (decision.allowed && !own_tmp) return false;
-  if (asked.operation == Operation::Write) return !decision.allowed;
   struct stat status = {};
-  if (::stat(asked.path.c_str(), &status) != 0) return false;
+  const bool exists = ::stat(asked.path.c_str(), &status) == 0;
+  if (asked.operation == Operation::Write) {
+    const bool made_again = exists && S_ISDIR(status.st_mode) && !asked.replaced;  // mkdir -p
+    return !decision.allowed && !made_again;
+  }
+  if (!exists) return false;
   return !S_ISDIR(status.st_mode) || (asked.opened && !decision.allowed);
 }
 
