@@ -97,9 +97,9 @@ class Generaliser {
   }
 
  private:
-  // What is changed in place is seen, too.
+  // What is changed in place is seen, and what is merged could be replaced.
   void hide_secrets(LearnedTree& tree) const {
-    if (tree.declaration.publish != Publish::InPlace) return;
+    if (tree.declaration.publish == Publish::Replace) return;
     tree.declaration.exceptions = secrets_below(tree.declaration.path, surroundings_);
     std::sort(tree.declaration.exceptions.begin(), tree.declaration.exceptions.end(), PathOrder());
   }
@@ -190,13 +190,12 @@ class Generaliser {
 
   [[nodiscard]] bool leads_somewhere(const std::string& value) const {
     const std::vector<std::string> parts = split(value, ':');
-    return std::any_of(observation_.paths.begin(), observation_.paths.end(),
-                       [&](const SeenPath& seen) {
-                         return seen.exists() &&
-                                std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
-                                  return part.size() > 1 && is_within(seen.path, part);
-                                });
-                       });
+    return std::any_of(
+        observation_.paths.begin(), observation_.paths.end(), [&](const SeenPath& seen) {
+          return seen.exists() && std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
+                   return part.size() > 1 && is_within(seen.path, part);
+                 });
+        });
   }
 
   // A place of its own, not one that holds everything anyway.

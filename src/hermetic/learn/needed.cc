@@ -96,17 +96,21 @@ class Gatherer {
 
   void take(const SeenPath& seen) {
     const std::string& path = seen.path;
+    if (seen.written && is_user_state(path, observation_)) return;  // made anew, as it was written
     for (const std::string& directory : surroundings_.system_directories)
       if (is_within(path, directory)) {
         roots_.try_emplace(directory, kOfTheSystem);
         return;
       }
-    for (const auto& [prefix, reason] : installations_)
-      if (is_within(path, prefix)) {
-        roots_.try_emplace(prefix, reason);
-        return;
-      }
-    if (is_secret_path(path)) {
+    const auto installed =
+        std::find_if(installations_.begin(), installations_.end(),
+                     [&](const auto& installation) { return is_within(path, installation.first); });
+    const bool toolchain = installed != installations_.end();
+    if (toolchain && !is_secret_in_toolchain(path)) {
+      roots_.try_emplace(installed->first, installed->second);
+      return;
+    }
+    if (toolchain || is_secret_path(path)) {
       note(
           fmt::format("read, but it looks like a secret, so declare it yourself if it is meant: {}",
                       printable(path)));
@@ -181,9 +185,11 @@ class Gatherer {
     std::set<std::string, PathOrder> exceptions;
     for (const LearnedTree& tree : written_)
       if (is_strictly_within(tree.declaration.path, path)) exceptions.insert(tree.declaration.path);
-    if (roots_.find(path) == roots_.end()) {
-      for (const std::string& secret : secrets_below(path, surroundings_))
+    const bool toolchain = roots_.find(path) != roots_.end();
+    if (reason != kOfTheSystem)
+      for (const std::string& secret : secrets_below(path, surroundings_, toolchain))
         exceptions.insert(secret);
+    if (!toolchain) {
       const std::string history = join(path, ".git");
       if (!was_used(history) && has_entry(path, ".git")) exceptions.insert(history);
     }
@@ -221,7 +227,8 @@ Needed gather_needed(const Observation& observation, const Surroundings& surroun
   return Gatherer(observation, surroundings, written).gather();
 }
 
-std::vector<std::string> secrets_below(const std::string& top, const Surroundings& surroundings) {
+std::vector<std::string> secrets_below(const std::string& top, const Surroundings& surroundings,
+                                       bool toolchain) {
   std::vector<std::string> found;
   std::vector<std::string> pending = {top};
   for (std::size_t scanned = 0; !pending.empty() && scanned < kMostScanned;) {
@@ -230,9 +237,10 @@ std::vector<std::string> secrets_below(const std::string& top, const Surrounding
     for (const Surroundings::Entry& entry : surroundings.list(directory)) {
       ++scanned;
       const std::string path = join(directory, entry.name);
-      if (is_secret_path(path)) {
+      const bool packages = toolchain || path.find("/node_modules/") != std::string::npos;
+      if (packages ? is_secret_in_toolchain(path) : is_secret_path(path)) {
         if (is_utf8(path)) found.push_back(path);
-      } else if (entry.directory && entry.name != ".git" && entry.name != "node_modules") {
+      } else if (entry.directory && entry.name != ".git") {
         pending.push_back(path);
       }
     }

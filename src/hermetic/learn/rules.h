@@ -47,8 +47,9 @@ struct Needed {
                                    const std::vector<LearnedTree>& written);
 
 // Names in a tree that look like secrets; not in what follows a link, and not in very large trees
-// to the end.
+// to the end. With a toolchain, only what is one there, too.
 [[nodiscard]] std::vector<std::string> secrets_below(const std::string& top,
-                                                     const Surroundings& surroundings);
+                                                     const Surroundings& surroundings,
+                                                     bool toolchain = false);
 
 }  // namespace hermetic

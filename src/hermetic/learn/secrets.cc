@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string>
+#include <utility>
 
 #include "hermetic/base/path.h"
 
@@ -35,11 +36,7 @@ bool is_sample(std::string_view name) {
   return false;
 }
 
-}  // namespace
-
-bool is_secret_name(std::string_view name) {
-  if (is_one_of(name, kNames)) return true;
-  if (name.starts_with(".env.")) return !is_sample(name);
+bool has_secret_ending(std::string_view name) {
   const bool ending = std::any_of(kEndings.begin(), kEndings.end(),
                                   [&](std::string_view text) { return name.ends_with(text); });
   const bool shown = std::any_of(kPublic.begin(), kPublic.end(), [&](std::string_view text) {
@@ -48,18 +45,30 @@ bool is_secret_name(std::string_view name) {
   return ending && !shown;
 }
 
-bool is_secret_path(std::string_view path) {
+template <class IsSecret>
+bool any_component(std::string_view path, IsSecret is_secret) {
+  for (Components component(path); component.next();)
+    if (is_secret(component.name())) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_secret_in_toolchain(std::string_view path) {
   if (is_within(path, "/etc/ssl/certs")) return false;
   for (const std::string_view secret : kPaths)
     if (is_within(path, secret)) return true;
   std::string_view before;
-  for (Components component(path); component.next();) {
-    const std::string_view name = component.name();
-    if (is_secret_name(name)) return true;
-    if (before == ".config" && (name == "gcloud" || name == "gh")) return true;
-    before = name;
-  }
-  return false;
+  return any_component(path, [&](std::string_view name) {
+    const std::string_view parent = std::exchange(before, name);
+    if (parent == ".config" && (name == "gcloud" || name == "gh")) return true;
+    return is_one_of(name, kNames) || (name.starts_with(".env.") && !is_sample(name));
+  });
+}
+
+bool is_secret_path(std::string_view path) {
+  if (is_within(path, "/etc/ssl/certs")) return false;
+  return is_secret_in_toolchain(path) || any_component(path, has_secret_ending);
 }
 
 bool is_secret_variable(std::string_view name) {

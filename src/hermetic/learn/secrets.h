@@ -9,8 +9,8 @@ namespace hermetic {
 // above it counts, too: all of ~/.ssh is one.
 [[nodiscard]] bool is_secret_path(std::string_view path);
 
-// The same of this last component alone.
-[[nodiscard]] bool is_secret_name(std::string_view name);
+// The same by whole names only: toolchains come with keys for their own tests, which end in .pem.
+[[nodiscard]] bool is_secret_in_toolchain(std::string_view path);
 
 // TOKEN, SECRET, PASSWORD and the like in the name of a variable.
 [[nodiscard]] bool is_secret_variable(std::string_view name);

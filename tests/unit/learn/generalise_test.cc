@@ -1,0 +1,287 @@
+#include "hermetic/learn/generalise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/path.h"
+#include "hermetic/learn/secrets.h"
+#include "tests/unit/learn/world.h"
+#include "tests/unit/spec/property.h"
+
+namespace hermetic {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// "input /usr", "output /p/app/out (merge)", with "-path" for each exception.
+std::vector<std::string> trees_of(const Learned& learned) {
+  std::vector<std::string> list;
+  for (const LearnedTree& tree : learned.trees) {
+    std::string text(to_string(tree.declaration.kind));
+    text += " " + tree.declaration.path;
+    if (tree.declaration.publish != Publish::Replace)
+      text += " (" + std::string(to_string(tree.declaration.publish)) + ")";
+    for (const std::string& exception : tree.declaration.exceptions) text += " -" + exception;
+    list.push_back(text);
+  }
+  return list;
+}
+
+TEST(Generalise, SystemDirectoriesAreDeclaredAsAWhole) {
+  World world;
+  world.runs("/usr/bin/cc").reads("/usr/include/stdio.h").reads("/lib64/ld.so");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /lib64", "input /usr"));
+}
+
+TEST(Generalise, FewFilesAreNamedAndManyAreTheirDirectory) {
+  World world;
+  world.reads("/srv/a/1").reads("/srv/a/2").reads("/srv/a/3");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /srv/a/1", "input /srv/a/2", "input /srv/a/3"));
+  world.reads("/srv/a/4");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /srv/a"));
+}
+
+TEST(Generalise, ManyDirectoriesAreTheOneAbove) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.lists("/srv/data/" + std::string(name));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /srv/data"));
+}
+
+TEST(Generalise, WhatHoldsEverythingIsNeverDeclaredAsAWhole) {
+  World world;
+  world.lists("/").lists("/etc").lists(kHome).lists("/home");
+  for (const char* name : {"a", "b", "c", "d", "e"}) world.reads("/etc/" + std::string(name));
+  for (const std::string& tree : trees_of(world.learned()))
+    EXPECT_THAT(tree, HasSubstr("input /etc/"));
+  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/home/u")));
+}
+
+TEST(Generalise, ADirectoryThatIsOnlyPassedThroughIsNotNeeded) {
+  World world;
+  world.add("/srv/www", FileType::Directory).read = true;
+  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+}
+
+TEST(Generalise, TheProjectIsDeclaredLessResultsAndSecrets) {
+  World world;
+  world.reads("/p/app/Makefile").lists("/p/app/src").reads("/p/app/a").reads("/p/app/b");
+  world.reads("/p/app/c").makes("/p/app/out", FileType::Directory).makes("/p/app/out/x.o");
+  world.has("/p/app/.env").has("/p/app/deep/below/id_rsa").has("/p/app/.git/config");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /p/app -/p/app/.env -/p/app/.git -/p/app/deep/below/id_rsa "
+                          "-/p/app/out",
+                          "output /p/app/out"));
+}
+
+TEST(Generalise, ASecretThatIsReadIsLeftOutAndSaidSo) {
+  World world;
+  world.reads("/home/u/.ssh/config").reads("/p/app/server.key");
+  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/p/app/server.key")));
+  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/home/u/.ssh/config")));
+}
+
+TEST(Generalise, InstallationsAreRecognised) {
+  World world;
+  world.runs("/home/u/.pyenv/versions/3.12/bin/python3");
+  world.reads("/home/u/.pyenv/versions/3.12/lib/python3.12/os.py");
+  world.reads("/p/app/venv/pyvenv.cfg").reads("/p/app/venv/lib/x.py");
+  world.reads("/p/app/node_modules/left-pad/index.js").reads("/opt/tool/lib/t.so");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /home/u/.pyenv/versions/3.12", "input /opt/tool",
+                          "input /p/app/node_modules", "input /p/app/venv"));
+}
+
+TEST(Generalise, ADirectoryThatIsMadeIsAnOutputAndOneThatIsGoneATemp) {
+  World world;
+  world.makes("/p/app/out", FileType::Directory).makes("/p/app/out/a").makes("/p/app/out/b");
+  world.makes_and_removes("/p/app/work").makes_and_removes("/p/app/work/x");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app/out", "temp /p/app/work"));
+}
+
+TEST(Generalise, FewResultsAmongSourcesAreFilesAndManyAreInPlace) {
+  World world;
+  world.reads("/p/app/main.c").makes("/p/app/main.o");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /p/app/main.c", "output /p/app/main.o"));
+  EXPECT_THAT(trees_of(world.learned(Results::InPlace)), ElementsAre("output /p/app (in_place)"));
+  world.makes("/p/app/a.o").makes("/p/app/b.o").makes("/p/app/c.o").has("/p/app/.env");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app (in_place) -/p/app/.env"));
+}
+
+TEST(Generalise, WhatIsReplacedByRenamingNeedsItsDirectory) {
+  World world;
+  world.changes("/p/app/data", true).makes_and_removes("/p/app/data.tmp");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app (in_place)"));
+}
+
+TEST(Generalise, ResultsBesideOtherFilesAreMerged) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.makes("/srv/out/" + std::string(name));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /srv/out"));
+  world.has("/srv/out/old");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /srv/out (merge)"));
+}
+
+TEST(Generalise, WhatIsChangedIsChangedInPlaceAndWhatIsCutReplaced) {
+  World world;
+  world.changes("/srv/log").changes("/srv/report", true);
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("output /srv/log (in_place)", "output /srv/report"));
+}
+
+TEST(Generalise, ThePrivateTmpAndTheUsersCachesNeedNothing) {
+  World world;
+  world.makes("/tmp/x").makes_and_removes("/tmp/y").makes("/home/u/.cache/pip/z");
+  world.reads("/home/u/.cache/pip/old").changes("/home/u/.node_repl_history");
+  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+  EXPECT_THAT(world.learned().variables, IsEmpty());
+  // But for a result that the command line names.
+  world.observation.command = {"cc", "-o", "/tmp/x"};
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /tmp/x"));
+}
+
+TEST(Generalise, BytecodeIsNotKept) {
+  World world;
+  world.makes("/p/app/__pycache__", FileType::Directory).makes("/p/app/__pycache__/a.pyc");
+  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+  EXPECT_EQ(world.learned().variables.at("PYTHONDONTWRITEBYTECODE").value, "1");
+}
+
+TEST(Generalise, VariablesAreTakenForAReasonAndSecretsNever) {
+  World world;
+  world.observation.environment = {
+      {"CC", "clang"},       {"MODE", "fast"},          {"OTHER", "1"}, {"API_TOKEN", "x"},
+      {"TOOLS", "/srv/kit"}, {"PATH", "/bin:/srv/kit"}, {"TERM", "vt"}};
+  world.observation.mentioned = {"MODE", "API_TOKEN", "TERM"};
+  world.runs("/srv/kit/tool");
+  std::vector<std::string> names;
+  for (const auto& [name, variable] : world.learned().variables) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("CC", "MODE", "PATH", "TOOLS"));
+  EXPECT_EQ(world.learned().variables.at("PATH").value, "/bin:/srv/kit:/usr/local/bin:/usr/bin");
+  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("API_TOKEN")));
+}
+
+TEST(Generalise, TheHomeDirectoryIsPassedOnlyIfFilesOfItAreNeeded) {
+  World world;
+  EXPECT_EQ(world.learned().variables.count("HOME"), 0U);
+  world.reads("/home/u/.gitconfig").makes("/home/u/.cache/git/x");
+  EXPECT_EQ(world.learned().variables.at("HOME").value, kHome);
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /home/u/.gitconfig", "temp /home/u/.cache"));
+}
+
+TEST(Generalise, OwnServersNeedLoopbackAndOthersAreNamed) {
+  World world;
+  EXPECT_EQ(world.learned().network, "");
+  world.observation.listened = {{"127.0.0.1", 8080}};
+  world.observation.reached = {{"127.0.0.1", 8080}};
+  EXPECT_EQ(world.learned().network, "loopback");
+  world.observation.reached.insert({"example.org", 443});
+  world.observation.reached.insert({"2001:db8::1", 80});
+  world.observation.reached.insert({"192.0.2.53", 53});
+  EXPECT_EQ(world.learned().network, "hosts");
+  EXPECT_THAT(world.learned().hosts, ElementsAre("[2001:db8::1]:80", "example.org:443"));
+  const Result<Spec> spec = spec_of(world.learned());
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  EXPECT_TRUE(spec->can_reach("example.org", 443));
+}
+
+TEST(Generalise, WhereNothingIsDeclaredNothingIsStarted) {
+  World world;
+  world.runs("/bin/true");
+  EXPECT_EQ(world.learned().directory, "/");
+  world.reads("/p/app/x");
+  EXPECT_EQ(world.learned().directory, kProject);
+}
+
+// A run made of numbers: whatever it did, its spec allows, and no secret.
+World world_from(const std::vector<std::uint32_t>& numbers) {
+  static const std::vector<std::string> directories = {
+      "/p/app",        "/p/app/src",    "/p/app/src/deep",
+      "/p/app/out",    "/p/app/out/in", "/p/other",
+      "/srv/data",     "/srv/data/x",   "/etc",
+      "/etc/conf.d",   "/home/u",       "/home/u/.cache/c",
+      "/home/u/lib",   "/usr/lib",      "/opt/tool/bin",
+      "/opt/tool/lib", "/tmp",          "/tmp/t",
+      "/home/u/.ssh",  "/var/tmp",      "/p/app/node_modules/m"};
+  static const std::vector<std::string> names = {"a", "b", "c", "d", "e", ".env", "id_rsa", "k y"};
+  World world;
+  std::map<std::string, int> fate;  // a directory is made by the run, or was there
+  for (const std::uint32_t number : numbers) {
+    const std::string& directory = directories[number % directories.size()];
+    const std::string path = join(directory, names[number / 32 % names.size()]);
+    const bool made = directory.starts_with("/p/app/out");
+    if (made) {
+      world.makes("/p/app/out", FileType::Directory);
+      if (directory == "/p/app/out/in") world.makes("/p/app/out/in", FileType::Directory);
+    }
+    switch (number / 1024 % 8) {
+      case 0:
+      case 1: made ? world.makes(path) : world.reads(path); break;
+      case 2: made ? world.makes(path) : world.runs(path); break;
+      case 3: made ? world.makes_and_removes(path) : world.changes(path); break;
+      case 4: world.makes(path); break;
+      case 5: world.makes_and_removes(path); break;
+      case 6: world.probes(path); break;
+      case 7: made ? world.makes(path) : world.lists(directory); break;
+    }
+    if (number / 8192 % 4 == 0) world.has(join(directory, ".netrc"));
+  }
+  return world;
+}
+
+bool is_private_of_user(const std::string& path) {
+  return is_within(path, "/tmp") || is_within(path, "/home/u/.cache");
+}
+
+// A temp starts empty: what is there on the host is not seen.
+bool shows(const Spec& spec, const std::string& path) {
+  const Decision decision = spec.decide(path, Operation::Read);
+  return decision.allowed && decision.tree->declaration.kind != TreeKind::Temp;
+}
+
+TEST(Generalise, WhatWasNeededIsAllowedAndSecretsAreNot) {
+  check_property(3000, [] {
+    const World world = world_from(draw_numbers(24));
+    const Results results = *number_below(2) == 0 ? Results::OneByOne : Results::InPlace;
+    const Learned learned = world.learned(results);
+    const Result<Spec> spec = spec_of(learned);
+    if (!spec) RC_FAIL(to_string(spec.error()) + "\n" + spec_text(learned, kProject));
+    RC_TAG(learned.trees.size());
+    for (const SeenPath& seen : world.seen().paths) {
+      const std::string shown = seen.path + "\n" + spec_text(learned, kProject);
+      if (is_secret_path(seen.path)) {
+        // Everybody on the host has what is in the system's directories.
+        if (seen.absent_before || is_private_of_user(seen.path) || is_within(seen.path, "/usr"))
+          continue;
+        if (shows(*spec, seen.path)) RC_FAIL("a secret can be read: " + shown);
+        continue;
+      }
+      if (is_private_of_user(seen.path)) continue;
+      const bool listed = seen.type == FileType::Directory;
+      if (seen.is_needed() && !listed && !spec->can_read(seen.path))
+        RC_FAIL("cannot be read: " + shown);
+      if (seen.written && seen.exists() && !spec->can_write(seen.path))
+        RC_FAIL("cannot be written: " + shown);
+    }
+    const Surroundings surroundings = world.surroundings();
+    for (const SeenPath& seen : world.seen().paths)
+      for (const Surroundings::Entry& entry : surroundings.list(std::string(parent_of(seen.path))))
+        if (entry.name == ".netrc" && !is_private_of_user(seen.path) &&
+            !is_within(seen.path, "/usr") && !is_within(seen.path, "/p/app/out") &&
+            shows(*spec, join(parent_of(seen.path), entry.name)))
+          RC_FAIL("a secret beside " + seen.path + "\n" + spec_text(learned, kProject));
+  });
+}
+
+}  // namespace
+}  // namespace hermetic
