@@ -112,8 +112,20 @@ class Generaliser {
   }
 
   void choose_directory() {
-    // Where nothing is declared, nothing is.
-    learned_.directory = touches(observation_.directory) ? observation_.directory : "/";
+    const std::string& directory = observation_.directory;
+    learned_.directory = directory;
+    if (touches(directory)) return;
+    // Where nothing is declared, nothing is; but a command that looks for something must not find
+    // itself elsewhere.
+    const bool asked =
+        std::any_of(observation_.paths.begin(), observation_.paths.end(),
+                    [&](const SeenPath& seen) { return is_strictly_within(seen.path, directory); });
+    if (asked)
+      learned_.trees.push_back(
+          {{.kind = TreeKind::Temp, .path = directory, .type = FileType::Directory},
+           "the directory it was started in: nothing of it is needed"});
+    else
+      learned_.directory = "/";
   }
 
   // A private /tmp is home enough, unless files of the real one are needed.
@@ -219,7 +231,7 @@ class Generaliser {
     bool loopback = !observation_.listened.empty();
     bool names = false;
     for (const Reached& side : observation_.reached) {
-      if (is_loopback(side.host) && own_ports.count(side.port) != 0) {
+      if (is_loopback(side.host) && (own_ports.count(side.port) != 0 || own_ports.count(0) != 0)) {
         loopback = true;
       } else if (side.port == kDomain) {
         names = true;

@@ -2,18 +2,32 @@
 
 #include <sys/stat.h>
 
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
 #include "hermetic/base/path.h"
 #include "hermetic/learn/rules.h"
-#include "hermetic/spec/builtin_view.h"
 
 namespace hermetic {
 namespace {
 
-bool is_lacking(const Spec& spec, const AskedPath& asked) {
+using Names = std::set<std::string, std::less<>>;
+
+// Did the run make it itself, or something above it?
+bool is_own(std::string_view path, const Names& written) {
+  for (; path != "/"; path = parent_of(path))
+    if (written.find(path) != written.end()) return true;
+  return false;
+}
+
+bool is_lacking(const Spec& spec, const AskedPath& asked, const Names& written) {
   if (is_built_in(asked.path)) return false;
   const Decision decision = spec.decide(asked.path, asked.operation);
-  const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
-  if (decision.allowed && !own_tmp) return false;
+  // A temp starts empty: it hides what the host has there.
+  const bool hides = decision.tree != nullptr && decision.tree->declaration.kind == TreeKind::Temp;
+  if (decision.allowed && (!hides || is_own(asked.path, written))) return false;
   struct stat status = {};
   const bool exists = ::stat(asked.path.c_str(), &status) == 0;
   if (asked.operation == Operation::Write) {
@@ -27,9 +41,12 @@ bool is_lacking(const Spec& spec, const AskedPath& asked) {
 }  // namespace
 
 std::vector<AskedPath> lacking(const Spec& spec, const std::vector<AskedPath>& asked) {
+  Names written;
+  for (const AskedPath& one : asked)
+    if (one.operation == Operation::Write) written.insert(one.path);
   std::vector<AskedPath> list;
   for (const AskedPath& one : asked)
-    if (is_lacking(spec, one)) list.push_back(one);
+    if (is_lacking(spec, one, written)) list.push_back(one);
   return list;
 }
 

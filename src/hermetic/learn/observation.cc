@@ -170,12 +170,12 @@ void find_variables(std::string_view text, const std::map<std::string, std::stri
 }  // namespace
 
 void AddressCollector::on_event(const Event& event) {
-  if (event.kind == Event::Kind::Network && event.endpoint && event.endpoint->port != 0) {
+  if (event.kind == Event::Kind::Network && event.endpoint) {
     const Endpoint& endpoint = *event.endpoint;
     const Reached side{endpoint.name.empty() ? endpoint.address : endpoint.name, endpoint.port};
     if (event.act == "listen" || event.act == "bind")
-      listened.insert(side);
-    else if (!side.host.empty())
+      listened.insert(side);  // port 0: the kernel chooses one
+    else if (!side.host.empty() && side.port != 0)
       reached.insert(side);
   }
   next_.on_event(event);

@@ -52,7 +52,7 @@ struct Observation {
   std::vector<SeenPath> paths;                     // in the order of paths, each once
   std::set<std::string> mentioned;  // variables of the caller that the files of the project name
   std::set<Reached> reached;
-  std::set<Reached> listened;
+  std::set<Reached> listened;  // at port 0: at one that the kernel chose
 };
 
 // Collects the addresses; everything else goes on to the next sink.

@@ -84,7 +84,7 @@ TEST(Generalise, TheProjectIsDeclaredLessResultsAndSecrets) {
 TEST(Generalise, ASecretThatIsReadIsLeftOutAndSaidSo) {
   World world;
   world.reads("/home/u/.ssh/config").reads("/p/app/server.key");
-  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("temp /p/app"));
   EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/p/app/server.key")));
   EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/home/u/.ssh/config")));
 }
@@ -152,7 +152,8 @@ TEST(Generalise, ThePrivateTmpAndTheUsersCachesNeedNothing) {
 TEST(Generalise, BytecodeIsNotKept) {
   World world;
   world.makes("/p/app/__pycache__", FileType::Directory).makes("/p/app/__pycache__/a.pyc");
-  EXPECT_THAT(trees_of(world.learned()), IsEmpty());
+  world.reads("/p/app/a.py");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /p/app/a.py"));
   EXPECT_EQ(world.learned().variables.at("PYTHONDONTWRITEBYTECODE").value, "1");
 }
 
@@ -185,6 +186,10 @@ TEST(Generalise, OwnServersNeedLoopbackAndOthersAreNamed) {
   world.observation.listened = {{"127.0.0.1", 8080}};
   world.observation.reached = {{"127.0.0.1", 8080}};
   EXPECT_EQ(world.learned().network, "loopback");
+  world.observation.reached = {{"127.0.0.1", 9090}};
+  EXPECT_EQ(world.learned().network, "hosts") << "a server of somebody else";
+  world.observation.listened.insert({"127.0.0.1", 0});
+  EXPECT_EQ(world.learned().network, "loopback") << "the kernel chose the port";
   world.observation.reached.insert({"example.org", 443});
   world.observation.reached.insert({"2001:db8::1", 80});
   world.observation.reached.insert({"192.0.2.53", 53});
@@ -199,7 +204,11 @@ TEST(Generalise, WhereNothingIsDeclaredNothingIsStarted) {
   World world;
   world.runs("/bin/true");
   EXPECT_EQ(world.learned().directory, "/");
+  world.probes("/p/app/x");
+  EXPECT_EQ(world.learned().directory, kProject);
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /bin", "temp /p/app"));
   world.reads("/p/app/x");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("input /bin", "input /p/app/x"));
   EXPECT_EQ(world.learned().directory, kProject);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hermetic/spec/spec_builder.h"
+#include "tests/unit/spec/temp_dir.h"
 
 namespace hermetic {
 namespace {
@@ -20,6 +21,16 @@ TEST(Lacking, IsWhatIsThereAndNotAllowed) {
   const AskedPath again{.path = "/var/lib", .operation = Operation::Write};
   EXPECT_THAT(lacking(*spec, {there, nowhere, allowed, passed, listed, made, again}),
               ::testing::ElementsAre(there, listed, made));
+}
+
+TEST(Lacking, ATempHidesWhatTheHostHasButNotWhatTheRunMade) {
+  const TempDir temp;
+  const AskedPath hidden{.path = temp.file("hidden")};
+  const AskedPath own{.path = temp.file("own")};
+  const AskedPath made{.path = own.path, .operation = Operation::Write};
+  const Result<Spec> spec = SpecBuilder({"true"}).input("/usr").temp(temp.path()).build();
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  EXPECT_THAT(lacking(*spec, {hidden, own, made}), ::testing::ElementsAre(hidden));
 }
 
 }  // namespace

@@ -202,13 +202,14 @@ class ObservedRun final : public Run {
   // parents have ended.
   void end_the_rest() {
     const Clock::time_point until = Clock::now() + kLastGrace;
-    while (listener_.get() >= 0 && Clock::now() < until) {
+    for (bool left = true; left && Clock::now() < until;) {
+      left = listener_.get() >= 0;
       for (const pid_t child : children()) {
         if (others_.count(child) != 0) continue;
         (void)::kill(child, SIGKILL);
-        (void)::waitpid(child, nullptr, WNOHANG);
+        left = ::waitpid(child, nullptr, WNOHANG) != child || left;
       }
-      (void)serve_until_ready(5);
+      if (left) (void)serve_until_ready(2);
     }
     listener_.reset();
   }

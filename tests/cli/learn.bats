@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2016 # what is quoted is expanded in a shell of its own
+#
+# hermetic learn with real programs: each is learned, and then run under what was learned, with nothing lacking.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  export PATH=/usr/local/bin:/usr/bin:/bin
+  work=$BATS_TEST_TMPDIR/work
+  mkdir "$work"
+  cd "$work" || return 1
+}
+
+hermetic() { "$HERMETIC_PROGRAM" "$@"; }
+
+needs() { # program...
+  local program
+  for program; do
+    if ! command -v "$program" >/dev/null; then skip "there is no $program"; fi
+  done
+}
+
+# Learns in a copy for whoever calls and, if that is root, in one for nobody; then runs what was learned, and
+# afterwards `check` in the copy.
+learn_and_run() { # check command...
+  local check=$1 as
+  shift
+  chmod 755 "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR" 2>/dev/null || true
+  for as in caller nobody; do
+    local prefix=()
+    local outcome=$BATS_TEST_TMPDIR/outcome.$as/outcome.json
+    mkdir -m 777 "${outcome%/*}"
+    cp -r "$work" "$BATS_TEST_TMPDIR/$as"
+    cd "$BATS_TEST_TMPDIR/$as"
+    if [ "$as" = nobody ]; then
+      ((EUID == 0)) || return 0
+      setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$HERMETIC_PROGRAM" || return 0
+      chown -R 65534:65534 .
+      prefix=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
+    fi
+    echo "# $as"
+    "${prefix[@]}" "$HERMETIC_PROGRAM" learn --write hermetic.yaml -- "$@" </dev/null
+    cat hermetic.yaml
+    hermetic check hermetic.yaml
+    bash -euc "$check"
+    "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec hermetic.yaml --json "$outcome" --explain </dev/null
+    bash -euc "$check"
+    python3 - "$outcome" <<'PYTHON'
+import json
+import sys
+outcome = json.load(open(sys.argv[1]))
+assert outcome["exit_code"] == 0, outcome
+assert outcome.get("violations", []) == [], outcome
+PYTHON
+  done
+}
+
+c_project() {
+  mkdir src
+  for i in 1 2 3 4 5; do echo "int part_$i(void) { return $i; }" >"src/part_$i.c"; done
+  echo 'int main(void) { return 0; }' >src/main.c
+  echo 'password' >.env
+}
+
+@test "a C project built by make into a folder" {
+  needs cc make
+  c_project
+  cat >Makefile <<'MAKE'
+build/app: $(patsubst src/%.c,build/%.o,$(wildcard src/*.c))
+	cc -o $@ $^
+build/%.o: src/%.c
+	mkdir -p build
+	cc -c $< -o $@
+MAKE
+  learn_and_run 'test -x build/app; grep -qx "  - \$here/build" hermetic.yaml; grep -qF -- "- \$here/.env" hermetic.yaml
+    ! grep -q in_place hermetic.yaml' make
+}
+
+@test "a C project built by make among its sources" {
+  needs cc make
+  c_project
+  cat >Makefile <<'MAKE'
+app: $(patsubst %.c,%.o,$(wildcard src/*.c))
+	cc -o $@ $^
+%.o: %.c
+	cc -c $< -o $@
+MAKE
+  learn_and_run 'test -x app; test -f src/main.o; grep -q in_place hermetic.yaml; cd ..; ! compgen -G ".hermetic-learn-*"' make
+}
+
+@test "a CMake project" {
+  needs cc cmake make
+  echo 'int main(void) { return 0; }' >main.c
+  printf 'cmake_minimum_required(VERSION 3.20)\nproject(demo C)\nadd_executable(demo main.c)\n' >CMakeLists.txt
+  learn_and_run 'test -x build/demo' sh -c 'cmake -S . -B build && cmake --build build'
+}
+
+@test "a Python test run" {
+  needs python3
+  mkdir package tests
+  echo 'def add(a, b): return a + b' >package/__init__.py
+  touch tests/__init__.py
+  cat >tests/test_add.py <<'PYTHON'
+import tempfile
+import unittest
+
+from package import add
+
+
+class Add(unittest.TestCase):
+    def test_add(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x")
+        self.assertEqual(add(1, 2), 3)
+PYTHON
+  learn_and_run 'grep -q "PYTHONDONTWRITEBYTECODE: 1" hermetic.yaml' python3 -m unittest discover -s tests -t .
+}
+
+@test "a Node script with a variable" {
+  needs node
+  mkdir -p node_modules/one
+  echo 'exports.one = 1' >node_modules/one/index.js
+  cat >main.js <<'NODE'
+const fs = require("fs");
+if (process.env.MODE !== "fast") process.exit(1);
+fs.mkdirSync("dist", {recursive: true});
+fs.writeFileSync("dist/out.json", JSON.stringify(require("one")));
+NODE
+  export MODE=fast DEPLOY_TOKEN=secret
+  learn_and_run 'test "$(cat dist/out.json)" = "{\"one\":1}"; grep -qx "    MODE: fast" hermetic.yaml
+    grep -qF "\$here/node_modules" hermetic.yaml; ! grep -q secret hermetic.yaml' node main.js
+}
+
+@test "git clone from a server of its own" {
+  needs git
+  [ -x /usr/lib/git-core/git-daemon ] || skip 'there is no git daemon'
+  export HOME=$BATS_TEST_TMPDIR/home
+  mkdir "$HOME"
+  git init -q served/repository
+  git -C served/repository -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m first
+  cat >clone.sh <<'SCRIPT'
+#!/bin/bash
+# Each try has a port of its own: somebody else may have it.
+for ((try = 0; try < 20; ++try)); do
+  port=$((20000 + (BASHPID + try * 97) % 20000))
+  git -c safe.directory='*' daemon --listen=127.0.0.1 --port=$port --base-path=served --export-all &
+  daemon=$!
+  for ((i = 0; i < 20; ++i)); do
+    if git clone -q "git://127.0.0.1:$port/repository" copy; then
+      kill $daemon
+      exit 0
+    fi
+    kill -0 $daemon || break
+    sleep 0.2
+  done
+done
+exit 1
+SCRIPT
+  chmod +x clone.sh
+  learn_and_run 'test -d copy/.git; grep -qx "network: loopback" hermetic.yaml' ./clone.sh
+}
+
+@test "curl from a server of its own" {
+  needs curl python3
+  echo hello >page.txt
+  cat >fetch.py <<'PYTHON'
+import functools
+import http.server
+import subprocess
+import threading
+
+handler = functools.partial(http.server.SimpleHTTPRequestHandler)
+with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    threading.Thread(target=server.serve_forever).start()
+    done = subprocess.run(["curl", "--silent", "--noproxy", "*", "--output", "got.txt",
+                           f"http://127.0.0.1:{server.server_port}/page.txt"])
+    server.shutdown()
+raise SystemExit(done.returncode)
+PYTHON
+  learn_and_run 'cmp page.txt got.txt; grep -qx "network: loopback" hermetic.yaml' python3 fetch.py
+}
+
+@test "without a file the spec goes to standard output, and nothing else does" {
+  echo x >data
+  run -0 --separate-stderr hermetic learn -- sh -c 'printf "no%s\n" ise; cat data'
+  [[ $output == '# Learned by'* ]]
+  [[ $output != *noise* ]]
+  [[ $output == *'- $here/data'* ]]
+  [[ $stderr == *noise* ]]
+  [[ $stderr == *'the spec is proved'* ]]
+}
+
+@test "a secret that is read is left out, said, and the spec not proved" {
+  echo key >server.key
+  run -125 --separate-stderr hermetic learn --write hermetic.yaml -- cat server.key
+  [[ $stderr == *'lacking: read '*'server.key (it looks like a secret)'* ]]
+  [[ $stderr == *'was written all the same'* ]]
+  run -0 grep 'Left out: read, but it looks like a secret' hermetic.yaml
+  run -1 grep -- '- $here/server.key' hermetic.yaml
+}
+
+@test "a command that fails teaches nothing" {
+  run -3 --separate-stderr hermetic learn --write hermetic.yaml -- sh -c 'exit 3'
+  [[ $stderr == *'nothing is learned'* ]]
+  [ ! -e hermetic.yaml ]
+  run -127 hermetic learn -- no-such-program
+  run -2 hermetic learn
+  run -2 hermetic learn word -- true
+}
+
+@test "what replaces a file by renaming is learned, too" {
+  echo 1 >data
+  cat >step.sh <<'SCRIPT'
+#!/bin/sh
+sed s/1/2/ data >data.new && mv data.new data
+SCRIPT
+  chmod +x step.sh
+  learn_and_run 'grep -qx 2 data' ./step.sh
+}
+
+@test "absent names, listings and programs are in the JSON" {
+  echo x >data
+  run -0 --separate-stderr hermetic learn --json -- sh -c 'ls >/dev/null; cat data nothing || true'
+  python3 - "$output" "$work" <<'PYTHON'
+import json
+import sys
+lesson = json.loads(sys.argv[1])
+paths = {path["path"]: path for path in lesson["paths"]}
+work = sys.argv[2]
+assert lesson["proved"] is True
+assert paths[work + "/nothing"]["absent"] is True
+assert paths[work + "/data"]["read"] and not paths[work + "/data"]["absent"]
+assert paths[work]["listed"] is True
+assert any(path["executed"] and name.endswith("/cat") for name, path in paths.items())
+PYTHON
+}
+
+@test "what is left running is ended" {
+  run -0 --separate-stderr hermetic learn --unproved -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >pid'
+  run -1 kill -0 "$(cat pid)"
+}
+
+@test "the difference shows what was not needed" {
+  mkdir used unused
+  echo x >used/file
+  cat >hermetic.yaml <<'SPEC'
+version: 1
+command: [cat, $here/used/file]
+inputs: [/usr, /bin, /lib, /lib64, /etc/ld.so.cache, $here/used, $here/unused]
+SPEC
+  sed -i 's|\[cat, $here|[cat, '"$work"'|' hermetic.yaml
+  run -0 --separate-stderr hermetic learn --diff hermetic.yaml
+  [[ $output == *"input $work/unused: nothing in it was used"* ]]
+  [[ $output == *"input $work/used: only this was used of it: $work/used/file"* ]]
+  run -0 --separate-stderr hermetic learn --diff hermetic.yaml --json
+  [[ $output == '{"needless":['* ]]
+  run -1 --separate-stderr hermetic learn --diff hermetic.yaml -- cat /no-such-file
+}
