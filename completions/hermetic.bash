@@ -9,11 +9,11 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check doctor gc plan run shell help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check doctor gc learn plan run shell help version --help --version' -- "$word")
     return
   fi
   case $previous in
-    --why | --json | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
+    --why | --json | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -24,6 +24,10 @@ _hermetic() {
       ;;
     --inside | --act | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
       :
+      return
+      ;;
+    --backend)
+      mapfile -t COMPREPLY < <(compgen -W 'linux model' -- "$word")
       return
       ;;
     --network)
@@ -38,13 +42,9 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'report fail kill' -- "$word")
       return
       ;;
-    --backend)
-      mapfile -t COMPREPLY < <(compgen -W 'linux model' -- "$word")
-      return
-      ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor gc plan run shell help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor gc learn plan run shell help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
@@ -53,6 +53,9 @@ _hermetic() {
       ;;
     gc:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+      ;;
+    learn:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--write --unproved --diff --backend --json --quiet --help' -- "$word")
       ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")

@@ -3,12 +3,13 @@ complete -c hermetic -f
 complete -c hermetic -n __fish_use_subcommand -a check -d 'Checks spec files and proves that their inputs, outputs and temps are disjoint.'
 complete -c hermetic -n __fish_use_subcommand -a doctor -d 'Shows which promises this host can keep, found by trying them.'
 complete -c hermetic -n __fish_use_subcommand -a gc -d 'Removes what killed runs have left, and puts their outputs right.'
+complete -c hermetic -n __fish_use_subcommand -a learn -d 'Writes the spec that a command needs, by watching it, and proves it.'
 complete -c hermetic -n __fish_use_subcommand -a plan -d 'Shows what the command would see and which promises hold; runs nothing.'
 complete -c hermetic -n __fish_use_subcommand -a run -d 'Runs a command that sees nothing but what is declared.'
 complete -c hermetic -n __fish_use_subcommand -a shell -d 'Opens an interactive shell, or COMMAND, in the sandbox.'
 complete -c hermetic -n __fish_use_subcommand -a help -d 'Shows this help, or that of a command.'
 complete -c hermetic -n __fish_use_subcommand -a version -d 'Shows the version.'
-complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check doctor gc plan run shell help version'
+complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check doctor gc learn plan run shell help version'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -F
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l why -r -F -d 'say which rule decides whether PATH may be read, written or executed'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l help -d 'show this help'
@@ -21,6 +22,14 @@ complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l help -d 'show th
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -F
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l help -d 'show this help'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -F
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l write -r -F -d 'write the spec to FILE instead of standard output'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l unproved -d 'do not run the command once more under the spec'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l diff -r -F -d 'run the spec in FILE and show what it allows without need'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l backend -x -a 'linux model' -d 'linux (the default here)'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l json -d 'print JSON: what was seen, the spec, whether it is proved'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l quiet -d 'say nothing if all is well'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -F
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -l spec -r -F -d 'take the spec from FILE (YAML or JSON; - is standard input)'
 complete -c hermetic -n '__fish_seen_subcommand_from plan' -l input -r -F -d 'allow reading the file or tree PATH'

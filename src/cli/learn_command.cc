@@ -166,7 +166,8 @@ Result<int> learn_spec(const Arguments& arguments) {
   if (!lesson.proof.proved || !arguments.has("--quiet")) complain({.message = verdict(lesson)});
   if (!lesson.proof.proved && to_file)
     complain({.message = fmt::format("'{}' was written all the same: mend it", printable(file))});
-  return lesson.proof.proved ? kSuccess : kFailed;
+  if (lesson.proof.proved) return kSuccess;
+  return lesson.proof.outcome ? kNo : kFailed;  // it was not even tried
 }
 
 Result<int> show_needless(const Arguments& arguments) {
@@ -206,7 +207,7 @@ Result<int> show_needless(const Arguments& arguments) {
 const Subcommand& learn_description() {
   static const Subcommand description{
       .name = "learn",
-      .synopsis = "[--write FILE] -- COMMAND...\n       hermetic learn --diff FILE [TARGET]",
+      .synopsis = "[--write FILE | --diff FILE [TARGET]] [-- COMMAND...]",
       .summary = "Writes the spec that a command needs, by watching it, and proves it.",
       .options = {{"--write", "FILE", "write the spec to FILE instead of standard output"},
                   {"--unproved", "", "do not run the command once more under the spec"},

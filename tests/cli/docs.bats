@@ -56,6 +56,12 @@ run_page() {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/builds.md"
 }
 
+@test "docs/guide/learn.md" {
+  export PATH=$BATS_TEST_TMPDIR/bin:/usr/local/bin:/usr/bin:/bin
+  unset LIBRARY_PATH
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/learn.md"
+}
+
 @test "docs/guide/limits.md" {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/limits.md"
 }
