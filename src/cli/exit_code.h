@@ -8,7 +8,7 @@ namespace hermetic::cli {
 
 enum ExitCode : int {
   kSuccess = 0,
-  kNo = 1,  // the answer to a question
+  kNo = 1,        // the answer to a question
   kBadUsage = 2,  // bad usage or a bad spec file
   kOverLimit = 122,
   kViolation = 123,  // and the command itself said 0

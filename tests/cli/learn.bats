@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2016 # what is quoted is expanded in a shell of its own
+# shellcheck disable=SC2016,SC2154 # what is quoted is expanded in a shell of its own; run --separate-stderr sets $stderr
 #
 # hermetic learn with real programs: each is learned, and then run under what was learned, with nothing lacking.
 
@@ -32,7 +32,7 @@ learn_and_run() { # check command...
     local outcome=$BATS_TEST_TMPDIR/outcome.$as/outcome.json
     mkdir -m 777 "${outcome%/*}"
     cp -r "$work" "$BATS_TEST_TMPDIR/$as"
-    cd "$BATS_TEST_TMPDIR/$as"
+    cd "$BATS_TEST_TMPDIR/$as" || return
     if [ "$as" = nobody ]; then
       ((EUID == 0)) || return 0
       setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$HERMETIC_PROGRAM" || return 0
