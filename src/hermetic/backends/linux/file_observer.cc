@@ -105,8 +105,10 @@ constexpr std::array kCalls = {
 #endif
 };
 
-// A command that asks for new names for ever must not fill our memory. Nobody reads as many.
-constexpr std::size_t kMostAsked = 200'000;
+// A command that asks for new names for ever must not fill our memory. Nobody reads as many; but
+// whoever learns from them wants those of a large project, too.
+constexpr std::size_t kMostAsked = 20'000;
+constexpr std::size_t kMostLearned = 1'000'000;
 
 // Copies from the memory of the process; returns how much could be.
 std::size_t copy_from(pid_t process, std::uint64_t address, void* to, std::size_t size) {
@@ -266,7 +268,7 @@ void FileObserver::note(std::string_view path, std::uint8_t acts) {
     known->second |= acts;
     return;
   }
-  if (asked_.size() >= kMostAsked) return;
+  if (asked_.size() >= (look_ == Look::OnHost ? kMostLearned : kMostAsked)) return;
   std::string text(path);
   const bool absent =
       look_ == Look::OnHost && ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
