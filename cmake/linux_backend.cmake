@@ -15,6 +15,17 @@ target_compile_options(hermetic_init PRIVATE
 target_link_options(hermetic_init PRIVATE
   -nostdlib -static -no-pie -fno-sanitize=all -Wl,--build-id=none -Wl,-z,noexecstack -Wl,--strip-all)
 
+# Loaded into the programs of others: no C library of our own, and nothing that needs one.
+add_library(hermetic_spy MODULE "${PROJECT_SOURCE_DIR}/src/spy/getenv.cc")
+set_target_properties(hermetic_spy PROPERTIES PREFIX "" OUTPUT_NAME hermetic-spy)
+target_include_directories(hermetic_spy PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(hermetic_spy PRIVATE hermetic_options)
+target_compile_options(hermetic_spy PRIVATE
+  -O2 -ffreestanding -fno-exceptions -fno-rtti -fno-stack-protector -fno-asynchronous-unwind-tables -fPIC
+  -fvisibility=hidden -fno-sanitize=all -fcf-protection=none -U_GLIBCXX_ASSERTIONS)
+target_link_options(hermetic_spy PRIVATE
+  -nostdlib -fno-sanitize=all -Wl,--build-id=none -Wl,-z,noexecstack -Wl,--strip-all -Wl,--unresolved-symbols=ignore-all)
+
 # Compiled by libseccomp now, so that a run does not have to.
 add_executable(make_filters "${PROJECT_SOURCE_DIR}/tools/make_filters.cc")
 target_include_directories(make_filters PRIVATE "${PROJECT_SOURCE_DIR}/src")
@@ -35,7 +46,13 @@ add_custom_command(OUTPUT "${image}" DEPENDS hermetic_init VERBATIM
 set_property(SOURCE "${backend}/init_image.cc" APPEND PROPERTY OBJECT_DEPENDS "${image}")
 set_property(SOURCE "${backend}/init_image.cc" APPEND PROPERTY COMPILE_DEFINITIONS
              "HERMETIC_INIT_PATH=\"${image}\"")
-add_dependencies(hermetic_backends_linux hermetic_init make_filters)
+set(spy "${PROJECT_BINARY_DIR}/generated/hermetic-spy.so")
+add_custom_command(OUTPUT "${spy}" DEPENDS hermetic_spy VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:hermetic_spy> "${spy}")
+set_property(SOURCE "${backend}/spy_image.cc" APPEND PROPERTY OBJECT_DEPENDS "${spy}")
+set_property(SOURCE "${backend}/spy_image.cc" APPEND PROPERTY COMPILE_DEFINITIONS
+             "HERMETIC_SPY_PATH=\"${spy}\"")
+add_dependencies(hermetic_backends_linux hermetic_init hermetic_spy make_filters)
 
 # The child runs in the memory of its parent: nothing of a sanitizer or of the C++ runtime may get in between.
 set_property(SOURCE "${backend}/child.cc" APPEND PROPERTY COMPILE_OPTIONS

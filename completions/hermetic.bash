@@ -55,7 +55,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
       ;;
     learn:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--write --unproved --diff --backend --json --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--write --variables --unproved --diff --backend --json --quiet --help' -- "$word")
       ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")

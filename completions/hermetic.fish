@@ -24,6 +24,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from gc' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -F
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l write -r -F -d 'write the spec to FILE instead of standard output'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l variables -d 'hear which variables programs ask for, by LD_PRELOAD'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l unproved -d 'do not run the command once more under the spec'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l diff -r -F -d 'run the spec in FILE and show what it allows without need'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l backend -x -a 'linux model' -d 'linux (the default here)'

@@ -86,8 +86,9 @@ std::string verdict(const Lesson& lesson) {
                         is_secret_path(asked.path) ? " (it looks like a secret)" : "");
   if (proof.lacking.empty())
     text +=
-        "\n  hint: no file is lacking; it may need a variable (environment.pass), standard input, "
-        "or the caller's identity";
+        "\n  hint: no file is lacking; it may need a variable (try --variables, or "
+        "environment.pass), "
+        "standard input, or the caller's identity";
   const std::string& said = proof.outcome->standard_error.text;
   constexpr std::size_t kShown = 2000;
   if (!said.empty())
@@ -128,6 +129,9 @@ std::string as_json(const Observation& observation, const Lesson& lesson) {
     json.text(fmt::format("{}:{}", side.host, side.port));
   json.end_array();
   json.key("spec").text(lesson.text);
+  json.key("variables").begin_array();
+  for (const std::string& name : observation.asked) json.text(name);
+  json.end_array();
   return json.end_object().str() + "\n";
 }
 
@@ -139,7 +143,9 @@ Result<int> learn_spec(const Arguments& arguments) {
   ObservingBackend observing;
   // What is printed is the spec; what the command prints goes beside it.
   const bool prints = !to_file || arguments.has("--json");
-  Observed observed = TRY(observe(arguments.command, prints ? STDERR_FILENO : STDOUT_FILENO,
+  Observed observed = TRY(observe(arguments.command,
+                                  {.standard_output = prints ? STDERR_FILENO : STDOUT_FILENO,
+                                   .variables = arguments.has("--variables")},
                                   observing, events, waiting(arguments, "observing")));
   if (const Ending& ending = observed.outcome.ending; !observed.outcome.success()) {
     complain({.message = fmt::format("nothing is learned: the command failed by itself ({})",
@@ -210,6 +216,7 @@ const Subcommand& learn_description() {
       .synopsis = "[--write FILE | --diff FILE [TARGET]] [-- COMMAND...]",
       .summary = "Writes the spec that a command needs, by watching it, and proves it.",
       .options = {{"--write", "FILE", "write the spec to FILE instead of standard output"},
+                  {"--variables", "", "hear which variables programs ask for, by LD_PRELOAD"},
                   {"--unproved", "", "do not run the command once more under the spec"},
                   {"--diff", "FILE", "run the spec in FILE and show what it allows without need"},
                   {"--backend", "NAME", "linux (the default here)"},

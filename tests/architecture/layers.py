@@ -14,6 +14,7 @@ RIGHT = {"monitor", "guard", "outputs", "backends"}
 
 # The one header that pid 1 and the rest share.
 PROTOCOL = "hermetic/backends/linux/init_protocol.h"
+SYSTEM_CALLS = "init/system_calls.h"  # for whoever has no C library
 
 # Other people's headers, and the name in USES that allows them. fmt comes with base, for everyone.
 LIBRARIES = {
@@ -80,7 +81,9 @@ def include_problems(where, own, quote, name, table):
             return [f"{where}: {name} is in no layer of {TABLE}"]
         if own in table and other != own and other not in table[own][0]:
             return [f"{where}: {own} may not use {other} ({name})"]
-    if name.startswith(("cli/", "init/")) and own != name.split("/")[0]:
+    if own == "spy" and name != SYSTEM_CALLS and quote == '"':
+        return [f"{where}: spy stands alone and may not use {name}"]
+    if name.startswith(("cli/", "init/")) and own not in (name.split("/")[0], "spy"):
         return [f"{where}: {own} may not use {name}"]
     if own == "init" and name.startswith("hermetic/") and name != PROTOCOL:
         return [f"{where}: init stands alone and may not use {name}"]
@@ -137,6 +140,8 @@ CASES = [
     (tree("src/hermetic/spec/a.cc", '#include "hermetic/extra/a.h"'), "no layer"),
     (tree("src/init/a.cc", '#include "hermetic/base/a.h"'), "stands alone"),
     (tree("src/init/a.cc", f'#include "{PROTOCOL}"'), None),
+    (tree("src/spy/a.cc", '#include "hermetic/base/a.h"'), "stands alone"),
+    (tree("src/spy/a.cc", f'#include "{SYSTEM_CALLS}"'), None),
     (tree("src/hermetic/spec/a.cc", '#include "table.inc"'), None),
     (tree("src/a.cc", "", MAP + "hermetic_layer(record DEPENDS monitor)"), "two sides"),
     (tree("src/a.cc", "", MAP + "hermetic_layer(gate DEPENDS backends/linux)"), "only main()"),

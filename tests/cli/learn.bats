@@ -236,6 +236,19 @@ assert any(path["executed"] and name.endswith("/cat") for name, path in paths.it
 PYTHON
 }
 
+@test "a variable that only getenv tells of is heard on request" {
+  needs cc
+  printf '#include <stdlib.h>\nint main(void) { return getenv("RATHER_RARE") ? 0 : 3; }\n' >main.c
+  cc main.c -o main
+  rm main.c
+  export RATHER_RARE=1 ALSO_RARE=1
+  run -1 --separate-stderr hermetic learn --write hermetic.yaml -- ./main
+  [[ $stderr == *'try --variables'* ]]
+  run -0 --separate-stderr hermetic learn --write hermetic.yaml --variables -- ./main
+  run -0 grep -c RARE hermetic.yaml
+  [ "$output" = 1 ]
+}
+
 @test "what is left running is ended" {
   run -0 --separate-stderr hermetic learn --unproved -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >pid'
   run -1 kill -0 "$(cat pid)"

@@ -192,6 +192,7 @@ class Generaliser {
 
   [[nodiscard]] std::string reason_for(const std::string& name, const std::string& value) const {
     if (observation_.mentioned.count(name) != 0) return "named by a file that was read";
+    if (observation_.asked.count(name) != 0) return "a program asked for it";
     if (std::find(kOfTools.begin(), kOfTools.end(), name) != kOfTools.end() &&
         (!value.starts_with('/') || leads_somewhere(value)))
       return "compilers and interpreters look at it";

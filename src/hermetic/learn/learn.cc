@@ -172,7 +172,7 @@ class Learner {
 
 }  // namespace
 
-Result<Observed> observe(const std::vector<std::string>& command, int standard_output,
+Result<Observed> observe(const std::vector<std::string>& command, const ObserveOptions& options,
                          Backend& observing, EventSink& events, const Wait& wait) {
   Observed observed;
   Observation& observation = observed.observation;
@@ -191,13 +191,17 @@ Result<Observed> observe(const std::vector<std::string>& command, int standard_o
   const Spec spec = TRY(builder.lookup(look_up_by_name).build());
   const Plan plan = TRY(make_plan(spec, observing.probe()));
   AddressCollector addresses(events);
-  const RunOptions options{
-      .standard_input = -1, .standard_output = standard_output, .observe_files = true};
-  const std::unique_ptr<Run> run = TRY(observing.start(plan, options, addresses));
+  const RunOptions run_options{.standard_input = -1,
+                               .standard_output = options.standard_output,
+                               .observe_files = true,
+                               .observe_variables = options.variables};
+  const std::unique_ptr<Run> run = TRY(observing.start(plan, run_options, addresses));
   observed.outcome = TRY(wait(*run));
   observation.paths = see(observed.outcome.asked);
   observation.mentioned = mentioned_variables(observation.paths, observation.directory, command,
                                               observation.environment);
+  observation.asked.insert(observed.outcome.asked_variables.begin(),
+                           observed.outcome.asked_variables.end());
   observation.reached = std::move(addresses.reached);
   observation.listened = std::move(addresses.listened);
   return observed;

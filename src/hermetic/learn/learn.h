@@ -21,11 +21,16 @@ struct Observed {
   Outcome outcome;
 };
 
+struct ObserveOptions {
+  int standard_output = 1;  // what the command prints goes to this descriptor
+  bool variables = false;   // hear which of them programs ask the C library for
+};
+
 // Runs the command where we are, with the environment that we have and nothing to read on its
-// standard input; what it prints goes to the descriptor. `observing` carries it out without a
-// sandbox.
-[[nodiscard]] Result<Observed> observe(const std::vector<std::string>& command, int standard_output,
-                                       Backend& observing, EventSink& events, const Wait& wait);
+// standard input. `observing` carries it out without a sandbox.
+[[nodiscard]] Result<Observed> observe(const std::vector<std::string>& command,
+                                       const ObserveOptions& options, Backend& observing,
+                                       EventSink& events, const Wait& wait);
 
 struct Proof {
   bool proved = false;  // it ended as it did when it was observed, and nothing is lacking

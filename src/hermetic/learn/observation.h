@@ -51,6 +51,8 @@ struct Observation {
   std::map<std::string, std::string> environment;  // the caller's
   std::vector<SeenPath> paths;                     // in the order of paths, each once
   std::set<std::string> mentioned;  // variables of the caller that the files of the project name
+  std::set<std::string>
+      asked;  // variables that programs asked the C library for, if that was heard
   std::set<Reached> reached;
   std::set<Reached> listened;  // at port 0: at one that the kernel chose
 };

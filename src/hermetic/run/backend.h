@@ -35,6 +35,9 @@ struct RunOptions {
   bool observe_files = false;
   // Tell of every program that is executed.
   bool observe_processes = false;
+  // Record the variables that programs ask the C library for, in Outcome::asked_variables. Only
+  // without a sandbox, and only of programs that load shared objects.
+  bool observe_variables = false;
   // Usage::by_process, of those that live long enough to be seen.
   bool watch_processes = false;
   // Try inside what must fail, before the command; run nothing if any of it succeeds.

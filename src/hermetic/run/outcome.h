@@ -94,8 +94,9 @@ struct Outcome {
   Usage usage;
   std::vector<NegativeControl> probes;  // if the sandbox was to be proved
   std::vector<PublishedOutput> outputs;
-  std::vector<AskedPath> asked;  // if it was observed; sorted
-  Captured standard_output;      // if it was captured
+  std::vector<AskedPath> asked;              // if it was observed; sorted
+  std::vector<std::string> asked_variables;  // if it was observed; sorted
+  Captured standard_output;                  // if it was captured
   Captured standard_error;
 
   // The command itself said 0, within every limit.

@@ -163,10 +163,12 @@ TEST(Generalise, VariablesAreTakenForAReasonAndSecretsNever) {
       {"CC", "clang"},       {"MODE", "fast"},          {"OTHER", "1"}, {"API_TOKEN", "x"},
       {"TOOLS", "/srv/kit"}, {"PATH", "/bin:/srv/kit"}, {"TERM", "vt"}};
   world.observation.mentioned = {"MODE", "API_TOKEN", "TERM"};
+  EXPECT_EQ(world.learned().variables.count("OTHER"), 0U);
+  world.observation.asked = {"OTHER"};
   world.runs("/srv/kit/tool");
   std::vector<std::string> names;
   for (const auto& [name, variable] : world.learned().variables) names.push_back(name);
-  EXPECT_THAT(names, ElementsAre("CC", "MODE", "PATH", "TOOLS"));
+  EXPECT_THAT(names, ElementsAre("CC", "MODE", "OTHER", "PATH", "TOOLS"));
   EXPECT_EQ(world.learned().variables.at("PATH").value, "/bin:/srv/kit:/usr/local/bin:/usr/bin");
   EXPECT_THAT(world.learned().notes, Contains(HasSubstr("API_TOKEN")));
 }

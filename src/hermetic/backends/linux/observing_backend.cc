@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/spy_image.h"
 
 namespace hermetic {
 namespace {
@@ -100,9 +101,10 @@ struct StartFailure {
 
 class ObservedRun final : public Run {
  public:
-  ObservedRun(pid_t process, UniqueFd pidfd, UniqueFd socket, UniqueFd listener,
+  ObservedRun(pid_t process, UniqueFd pidfd, UniqueFd socket, UniqueFd spy, UniqueFd listener,
               EventSink& events, std::set<pid_t> others, Clock::time_point started)
       : process_(process),
+        spy_(std::move(spy)),
         pidfd_(std::move(pidfd)),
         socket_(std::move(socket)),
         listener_(std::move(listener)),
@@ -139,7 +141,12 @@ class ObservedRun final : public Run {
                               std::chrono::microseconds(used.ru_utime.tv_usec);
     outcome.usage.system_time = std::chrono::seconds(used.ru_stime.tv_sec) +
                                 std::chrono::microseconds(used.ru_stime.tv_usec);
-    outcome.asked = observer_.asked();
+    for (AskedPath& asked : observer_.asked()) {
+      if (asked.path.starts_with(linux_backend::kVariablePrefix))
+        outcome.asked_variables.push_back(asked.path.substr(linux_backend::kVariablePrefix.size()));
+      else
+        outcome.asked.push_back(std::move(asked));
+    }
     events_.on_event({.kind = Event::Kind::Ended, .since_start = Clock::now() - started_});
     return outcome;
   }
@@ -215,6 +222,7 @@ class ObservedRun final : public Run {
   }
 
   pid_t process_;
+  UniqueFd spy_;  // programs load it from here
   UniqueFd pidfd_;
   UniqueFd socket_;
   UniqueFd listener_;
@@ -235,13 +243,20 @@ struct Instructions {
   std::vector<sock_filter> filter;
   std::array<int, 3> standard = {};
 
-  Instructions(const Plan& plan, const RunOptions& options)
+  Instructions(const Plan& plan, const RunOptions& options, const UniqueFd& spy)
       : words(plan.command),
         directory(plan.directory),
         filter(linux_backend::file_observer_filter(address_calls())),
         standard({options.standard_input, options.standard_output, options.standard_error}) {
-    for (const auto& [name, value] : plan.environment)
-      variables.push_back(fmt::format("{}={}", name, value));
+    const std::string preload = fmt::format("/proc/{}/fd/{}", ::getpid(), spy.get());
+    bool preloads = false;
+    for (const auto& [name, value] : plan.environment) {
+      const bool ours = spy.is_open() && name == "LD_PRELOAD";
+      preloads = preloads || ours;
+      variables.push_back(
+          fmt::format("{}={}{}{}", name, ours ? preload : "", ours ? ":" : "", value));
+    }
+    if (spy.is_open() && !preloads) variables.push_back("LD_PRELOAD=" + preload);
     for (std::string& word : words) arguments.push_back(word.data());
     for (std::string& variable : variables) environment.push_back(variable.data());
     arguments.push_back(nullptr);
@@ -354,7 +369,9 @@ Capabilities ObservingBackend::probe() const {
 Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const RunOptions& options,
                                                      EventSink& events) {
   const Clock::time_point started = Clock::now();
-  const Instructions instructions(plan, options);
+  UniqueFd spy;
+  if (options.observe_variables) spy = TRY(linux_backend::make_spy_image());
+  const Instructions instructions(plan, options, spy);
   std::array<int, 2> ends = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return system_error("cannot make a socket", errno);
@@ -380,7 +397,7 @@ Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const Run
   (void)::ioctl(listener->get(), kSetFlags, kTakeTurns);
   events.on_event({.kind = Event::Kind::Started});
   return std::unique_ptr<Run>(
-      std::make_unique<ObservedRun>(process, std::move(pidfd), std::move(ours),
+      std::make_unique<ObservedRun>(process, std::move(pidfd), std::move(ours), std::move(spy),
                                     std::move(*listener),
                                     events, std::move(others), started));
 }
