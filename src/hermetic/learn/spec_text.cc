@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <string_view>
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -21,6 +23,20 @@ bool is_plain(const std::string& text) {
     return std::isalnum(letter) != 0 ||
            std::string_view("/._-+$=@").find(static_cast<char>(letter)) != std::string_view::npos;
   });
+}
+
+// What YAML takes for the end of a line, or of the text before it.
+struct Mark {
+  std::string_view bytes;
+  std::string_view escape;
+};
+constexpr std::array<Mark, 3> kMarks = {
+    {{"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}, {"\ufeff", "\\ufeff"}}};
+
+const Mark* find_mark(std::string_view text) {
+  const auto* const found = std::find_if(
+      kMarks.begin(), kMarks.end(), [&](const Mark& mark) { return text.starts_with(mark.bytes); });
+  return found == kMarks.end() ? nullptr : found;
 }
 
 class Writer {
@@ -123,18 +139,24 @@ class Writer {
 std::string yaml_scalar(const std::string& text) {
   if (is_plain(text)) return text;
   std::string quoted = "\"";
-  for (const char letter : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
     const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\')
+    const std::string_view rest = std::string_view(text).substr(i);
+    if (byte == 0xc2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) < 0xa0) {
+      quoted +=
+          fmt::format("\\u{:04x}", static_cast<unsigned char>(rest[1]));  // control characters
+      i += 1;
+    } else if (const auto* mark = find_mark(rest); mark != nullptr) {
+      quoted += mark->escape;
+      i += mark->bytes.size() - 1;
+    } else if (letter == '"' || letter == '\\') {
       quoted += fmt::format("\\{}", letter);
-    else if (letter == '\n')
-      quoted += "\\n";
-    else if (letter == '\t')
-      quoted += "\\t";
-    else if (byte < 0x20 || byte == 0x7f)
+    } else if (byte < 0x20 || byte == 0x7f) {
       quoted += fmt::format("\\x{:02x}", byte);
-    else
+    } else {
       quoted += letter;
+    }
   }
   return quoted + '"';
 }

@@ -45,7 +45,15 @@ TEST(SpecText, AnyTextComesBack) {
   check_property(2000, [] {
     std::string word = "x";
     static const std::string letters = "ab/.$-+=@:#,[]{}&*!|>'\"%`~ \t\n\\\x01\x7f?_0";
-    for (const std::uint32_t number : draw_numbers(12)) word += letters[number % letters.size()];
+    static const std::vector<std::string> others = {"\u0085", "\u009f", "\u2028", "\u2029",
+                                                    "\ufeff", "\u00e9", "\u4e2d"};
+    for (const std::uint32_t number : draw_numbers(12)) {
+      const std::size_t choice = number % (letters.size() + others.size());
+      if (choice < letters.size())
+        word += letters[choice];
+      else
+        word += others[choice - letters.size()];
+    }
     if (word.size() % 2 == 0) word.erase(0, 1);
     if (word.starts_with("$here")) word.clear();
     Learned learned;

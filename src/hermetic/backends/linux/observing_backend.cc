@@ -102,7 +102,8 @@ struct StartFailure {
 class ObservedRun final : public Run {
  public:
   ObservedRun(pid_t process, UniqueFd pidfd, UniqueFd socket, UniqueFd spy, UniqueFd listener,
-              EventSink& events, std::set<pid_t> others, Clock::time_point started)
+              EventSink& events, std::set<pid_t> others, bool was_subreaper,
+              Clock::time_point started)
       : process_(process),
         spy_(std::move(spy)),
         pidfd_(std::move(pidfd)),
@@ -110,6 +111,7 @@ class ObservedRun final : public Run {
         listener_(std::move(listener)),
         events_(events),
         others_(std::move(others)),
+        was_subreaper_(was_subreaper),
         started_(started) {}
   ObservedRun(const ObservedRun&) = delete;
   ObservedRun& operator=(const ObservedRun&) = delete;
@@ -219,6 +221,7 @@ class ObservedRun final : public Run {
       if (left) (void)serve_until_ready(2);
     }
     listener_.reset();
+    (void)::prctl(PR_SET_CHILD_SUBREAPER, was_subreaper_ ? 1 : 0, 0, 0, 0);
   }
 
   pid_t process_;
@@ -229,6 +232,7 @@ class ObservedRun final : public Run {
   FileObserver observer_{FileObserver::Look::OnHost};
   EventSink& events_;
   std::set<pid_t> others_;  // children from before
+  bool was_subreaper_;
   Clock::time_point started_;
   std::atomic<bool> waited_ = false;
 };
@@ -379,6 +383,8 @@ Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const Run
   UniqueFd theirs(ends[1]);
   // Orphans of the command stay below us: the kernel lets us read the names they ask for, and we
   // can end them.
+  int was_subreaper = 0;
+  (void)::prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper, 0, 0, 0);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   std::set<pid_t> others = children();
   const pid_t process = ::fork();
@@ -399,7 +405,7 @@ Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const Run
   return std::unique_ptr<Run>(
       std::make_unique<ObservedRun>(process, std::move(pidfd), std::move(ours), std::move(spy),
                                     std::move(*listener),
-                                    events, std::move(others), started));
+                                    events, std::move(others), was_subreaper != 0, started));
 }
 
 }  // namespace hermetic
