@@ -12,6 +12,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/learn/rules.h"
 #include "hermetic/learn/secrets.h"
+#include "hermetic/record/secret_names.h"
 #include "hermetic/spec/presets.h"
 
 namespace hermetic {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "hermetic/base/path.h"
@@ -69,17 +68,6 @@ bool is_secret_in_toolchain(std::string_view path) {
 bool is_secret_path(std::string_view path) {
   if (is_within(path, "/etc/ssl/certs")) return false;
   return is_secret_in_toolchain(path) || any_component(path, has_secret_ending);
-}
-
-bool is_secret_variable(std::string_view name) {
-  std::string upper(name);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-  for (const std::string_view part :
-       {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY",
-        "ACCESS_KEY", "PRIVATE_KEY", "AUTH_SOCK", "AUTH", "COOKIE"})
-    if (upper.find(part) != std::string::npos) return true;
-  return upper.ends_with("_KEY") || upper.ends_with("_PAT");
 }
 
 }  // namespace hermetic

@@ -12,7 +12,4 @@ namespace hermetic {
 // The same by whole names only: toolchains come with keys for their own tests, which end in .pem.
 [[nodiscard]] bool is_secret_in_toolchain(std::string_view path);
 
-// TOKEN, SECRET, PASSWORD and the like in the name of a variable.
-[[nodiscard]] bool is_secret_variable(std::string_view name);
-
 }  // namespace hermetic

@@ -402,10 +402,9 @@ Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const Run
   }
   (void)::ioctl(listener->get(), kSetFlags, kTakeTurns);
   events.on_event({.kind = Event::Kind::Started});
-  return std::unique_ptr<Run>(
-      std::make_unique<ObservedRun>(process, std::move(pidfd), std::move(ours), std::move(spy),
-                                    std::move(*listener),
-                                    events, std::move(others), was_subreaper != 0, started));
+  return std::unique_ptr<Run>(std::make_unique<ObservedRun>(
+      process, std::move(pidfd), std::move(ours), std::move(spy), std::move(*listener), events,
+      std::move(others), was_subreaper != 0, started));
 }
 
 }  // namespace hermetic
