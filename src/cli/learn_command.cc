@@ -84,7 +84,10 @@ std::string verdict(const Lesson& lesson) {
   for (const AskedPath& asked : proof.lacking)
     text += fmt::format("\n  lacking: {} {}{}", to_string(asked.operation), printable(asked.path),
                         is_secret_path(asked.path) ? " (it looks like a secret)" : "");
-  if (proof.lacking.empty())
+  for (const Violation& violation : proof.outcome->violations)
+    text += fmt::format("\n  violation: {} {} ({})", violation.act, printable(violation.subject),
+                        printable(violation.detail));
+  if (proof.lacking.empty() && proof.outcome->violations.empty())
     text +=
         "\n  hint: no file is lacking; it may need a variable (try --variables, or "
         "environment.pass), "

@@ -249,6 +249,20 @@ PYTHON
   [ "$output" = 1 ]
 }
 
+@test "a violation under the spec is no proof" {
+  needs python3
+  cat >ask.py <<'PYTHON'
+import socket
+try:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 53))
+except OSError:
+    pass
+PYTHON
+  # Name servers are not declared: names are.
+  run -1 --separate-stderr hermetic learn --write hermetic.yaml -- python3 ask.py
+  [[ $stderr == *'violation: '*'127.0.0.1:53'* ]]
+}
+
 @test "what is left running is ended" {
   run -0 --separate-stderr hermetic learn --unproved -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >pid'
   run -1 kill -0 "$(cat pid)"

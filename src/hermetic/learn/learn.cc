@@ -112,7 +112,8 @@ class Learner {
   void judge(Proof& proof, const Spec& spec, Outcome outcome) const {
     for (const AskedPath& asked : lacking(spec, outcome.asked))
       if (!is_no_loss(asked)) proof.lacking.push_back(asked);
-    proof.proved = outcome.ending == observed_.outcome.ending && proof.lacking.empty();
+    proof.proved = outcome.ending == observed_.outcome.ending && proof.lacking.empty() &&
+                   outcome.violations.empty();
     proof.outcome = std::move(outcome);
   }
 

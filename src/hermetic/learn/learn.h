@@ -33,7 +33,7 @@ struct ObserveOptions {
                                        EventSink& events, const Wait& wait);
 
 struct Proof {
-  bool proved = false;  // it ended as it did when it was observed, and nothing is lacking
+  bool proved = false;  // it ended as it did when observed, with nothing lacking and no violation
   std::optional<Outcome> outcome;  // none: it could not be run
   std::string refusal;             // why
   std::vector<AskedPath> lacking;
