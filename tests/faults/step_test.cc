@@ -155,7 +155,7 @@ TEST(StepOfInitThatFails, IsNamed) {
   SKIP_UNLESS_ANSWERED(answer);
   if (kSlowness > 1) return;  // not all of them were tried
   EXPECT_EQ(answer.text,
-            "init: asking to be told of file names\n"
+            "init: asking to be told of system calls\n"
             "init: closing its memory to others\n"
             "init: entering the directory of the command\n"
             "init: loading the system-call filter\n"

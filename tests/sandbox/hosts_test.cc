@@ -55,7 +55,7 @@ bool pass_capabilities_on() {
   if (::syscall(SYS_capget, &header, sets.data()) != 0) return false;
   for (__user_cap_data_struct& set : sets) set.inheritable = set.permitted;
   if (::syscall(SYS_capset, &header, sets.data()) != 0) return false;
-  for (const unsigned long capability : {CAP_NET_ADMIN, CAP_NET_BIND_SERVICE})
+  for (const int capability : {CAP_NET_ADMIN, CAP_NET_BIND_SERVICE})
     if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) return false;
   return true;
 }

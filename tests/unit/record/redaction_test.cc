@@ -155,7 +155,7 @@ TEST(Redaction, KnowsThatAnArgumentFollowsItsOption) {
 TEST(Redaction, TakesTimeInProportion) {
   // A quadratic search would not come to an end within the time of this test.
   const Redaction redaction(Environment{{"A_TOKEN", std::string(50'000, 'a') + "b"}});
-  constexpr std::size_t kLength = 1'000'000;
+  constexpr std::size_t kLength = 100'000;
   for (const std::string_view piece :
        {"a", "://", "://a:b", "--", "a_key=\\", "eyJ", "-----BEGIN ", "ghp_", "AKIA", "%61", "\\",
         "://:a", "\"", "= ", "[redacted:", "'--token '", "@", "://@"}) {
