@@ -50,17 +50,39 @@ std::string remedy_for(const AskedPath& asked) {
                      printable(parent_of(asked.path)));
 }
 
-}  // namespace
-
-std::string explain_denied(const Spec& spec, const Outcome& outcome) {
+std::vector<AskedPath> denied_in(const Spec& spec, const Outcome& outcome) {
   std::vector<AskedPath> denied;
   for (const AskedPath& asked : outcome.asked)
     if (is_worth_telling(spec, asked)) denied.push_back(asked);
+  return denied;
+}
+
+}  // namespace
+
+std::vector<Event> denied_files(const Spec& spec, const Outcome& outcome) {
+  std::vector<Event> events;
+  for (const AskedPath& asked : denied_in(spec, outcome)) {
+    Event event{.kind = Event::Kind::File,
+                .act = std::string(to_string(asked.operation)),
+                .subject = asked.path,
+                .verdict = Verdict::Deny,
+                .rule = reason_for(spec, asked)};
+    if (!asked.by.empty()) event.processes.push_back({.executable = asked.by});
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+std::string explain_denied(const Spec& spec, const Outcome& outcome) {
+  const std::vector<AskedPath> denied = denied_in(spec, outcome);
   if (denied.empty()) return "";
   std::string text = "the command asked for paths that are not declared:\n";
-  for (std::size_t i = 0; i < denied.size() && i < kMostLines; ++i)
-    text += fmt::format("  {}\n    to allow it: {}\n", reason_for(spec, denied[i]),
+  for (std::size_t i = 0; i < denied.size() && i < kMostLines; ++i) {
+    const std::string by =
+        denied[i].by.empty() ? "" : fmt::format("    asked for by {}\n", printable(denied[i].by));
+    text += fmt::format("  {}\n{}    to allow it: {}\n", reason_for(spec, denied[i]), by,
                         remedy_for(denied[i]));
+  }
   if (denied.size() > kMostLines)
     text += fmt::format("  and {} more\n", denied.size() - kMostLines);
   text.pop_back();  // the printer ends the line

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "hermetic/backends/linux/proof.h"
 #include "hermetic/base/json_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -48,6 +49,8 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   };
   for (std::string& group : ControlGroups::of_this_process().remove_abandoned())
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(group), .detail = ""});
+  for (std::string& secret : linux_backend::remove_abandoned_secrets())
+    found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(secret), .detail = ""});
   for (const char* usual : {"/var/tmp", "/tmp"})
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {

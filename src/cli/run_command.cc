@@ -176,6 +176,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   TRY(events.open(arguments));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
+  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
 
   const int exit_code = exit_code_of(outcome, spec.on_violation);
   if (const std::string remark = remark_on(outcome, spec);

@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/init_image.h"
 #include "hermetic/backends/linux/linux_run.h"
 #include "hermetic/backends/linux/lower.h"
+#include "hermetic/backends/linux/proof.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -121,6 +122,20 @@ TEST(Prove, RunsNothingWhereCallsAreNotFiltered) {
               HasSubstr("io_uring"));
   EXPECT_THAT(in_empty_network([&] { return proved(echo(), unfiltered, true); }), HasSubstr("ran"))
       << "who listens refuses them, too";
+}
+
+TEST(Prove, SecretsOfKilledRunsAreRemovedAndNoOthers) {
+  const std::string prefix = "/var/tmp/.hermetic-secret-" + std::to_string(::geteuid()) + "-";
+  std::string left = prefix + "XXXXXX";
+  std::string held = prefix + "XXXXXX";
+  const UniqueFd abandoned(::mkostemp(left.data(), O_CLOEXEC));
+  const UniqueFd locked(::mkostemp(held.data(), O_CLOEXEC));
+  ASSERT_EQ(::flock(locked.get(), LOCK_EX), 0);
+  const std::vector<std::string> removed = linux_backend::remove_abandoned_secrets();
+  EXPECT_THAT(removed, ::testing::Contains(left));
+  EXPECT_FALSE(exists(left));
+  EXPECT_TRUE(exists(held));
+  ::unlink(held.c_str());
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ struct AskedPath {
   bool opened = false;    // its content, or the listing of a directory
   bool replaced = false;  // whatever was there before was removed, or cut to nothing
   bool absent = false;    // nothing was there when it was first asked for, where that was looked at
+  std::string by = {};    // the program that asked first, where that was looked at
 
   friend bool operator==(const AskedPath&, const AskedPath&) = default;
 };

@@ -219,6 +219,10 @@ Result<void> DraftReader::network(const YamlNode& node) {
   Unique unique(reader_);
   for (const YamlNode& item : node.items) {
     const std::string written = TRY(reader_.item(item, "network"));
+    if (written == "loopback") {
+      rules.push_back(written);
+      continue;
+    }
     Result<HostRule> rule = parse_host_rule(written);
     if (!rule) return reader_.refuse(item.place, "network", std::move(rule).error());
     TRY(unique.add(to_string(*rule), item.place, "network"));

@@ -282,9 +282,11 @@ Result<NetworkPolicy> NetworkPolicy::allow_hosts(const std::vector<std::string>&
   if (rules.empty()) return invalid("empty list of allowed hosts", "write `none` for no network");
   NetworkPolicy policy{.mode = Mode::Hosts, .hosts = {}};
   for (const std::string& text : rules) {
+    if (text == "loopback") continue;  // the sandbox's own, which comes with any list
     HostRule rule = TRY(parse_host_rule(text));
     policy.hosts.push_back(std::move(rule));
   }
+  if (policy.hosts.empty()) policy.mode = Mode::Loopback;
   std::sort(policy.hosts.begin(), policy.hosts.end());
   policy.hosts.erase(std::unique(policy.hosts.begin(), policy.hosts.end()), policy.hosts.end());
   return policy;

@@ -330,5 +330,12 @@ TEST(HostRuleProperty, NoTextMakesTheParserCrash) {
   });
 }
 
+TEST(NetworkPolicy, ListsMayNameTheirOwnLoopback) {
+  EXPECT_EQ(NetworkPolicy::allow_hosts({"loopback", "a.org"}).value(),
+            NetworkPolicy::allow_hosts({"a.org"}).value());
+  EXPECT_EQ(NetworkPolicy::allow_hosts({"loopback"}).value(),
+            NetworkPolicy{.mode = NetworkPolicy::Mode::Loopback});
+}
+
 }  // namespace
 }  // namespace hermetic

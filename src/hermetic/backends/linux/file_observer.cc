@@ -257,23 +257,31 @@ std::optional<std::string> program_asked_for(const seccomp_notif& question) {
   return std::nullopt;
 }
 
-void FileObserver::hear(const seccomp_notif& question) {
+bool FileObserver::hear(const seccomp_notif& question) {
+  fresh_.clear();
   for (const NamedCall& call : kCalls)
-    if (call.number == question.data.nr && path_of(question, call, path_))
-      note(path_, acts_of(question, call));
+    if (call.number == question.data.nr && path_of(question, call, path_) &&
+        note(path_, acts_of(question, call)))
+      fresh_.push_back(path_);
+  return !fresh_.empty();
 }
 
-void FileObserver::note(std::string_view path, std::uint8_t acts) {
+void FileObserver::credit(const std::string& program) {
+  for (const std::string& path : fresh_) askers_.emplace(path, program);
+}
+
+bool FileObserver::note(std::string_view path, std::uint8_t acts) {
   if (const auto known = asked_.find(path); known != asked_.end()) {
     known->second |= acts;
-    return;
+    return false;
   }
-  if (asked_.size() >= (look_ == Look::OnHost ? kMostLearned : kMostAsked)) return;
+  if (asked_.size() >= (look_ == Look::OnHost ? kMostLearned : kMostAsked)) return false;
   std::string text(path);
   const bool absent =
       look_ == Look::OnHost && ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
   if (absent) acts |= kAbsent;
   asked_.emplace(std::move(text), acts);
+  return true;
 }
 
 std::vector<AskedPath> FileObserver::asked() const {
@@ -283,6 +291,7 @@ std::vector<AskedPath> FileObserver::asked() const {
                     .opened = (acts & kOpen) != 0,
                     .replaced = (acts & kReplace) != 0,
                     .absent = (acts & kAbsent) != 0};
+    if (const auto asker = askers_.find(path); asker != askers_.end()) asked.by = asker->second;
     constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
         {{kRead, Operation::Read}, {kWrite, Operation::Write}, {kExecute, Operation::Execute}}};
     for (const auto& [act, operation] : kOperations) {

@@ -34,7 +34,10 @@ class FileObserver {
 
   explicit FileObserver(Look look = Look::Never) : look_(look) {}
 
-  void hear(const seccomp_notif& question);  // notes the names that it is about, if there are any
+  // Notes the names that it is about, if there are any. True if one of them is new.
+  bool hear(const seccomp_notif& question);
+  // Who asked for those that were new in the last question.
+  void credit(const std::string& program);
 
   // Sorted, each once.
   [[nodiscard]] std::vector<AskedPath> asked() const;
@@ -47,11 +50,13 @@ class FileObserver {
     }
   };
 
-  void note(std::string_view path, std::uint8_t acts);
+  bool note(std::string_view path, std::uint8_t acts);
 
   Look look_;
   std::unordered_map<std::string, std::uint8_t, Hash, std::equal_to<>> asked_;  // sets of acts
-  std::string path_;  // the one at hand; kept for its memory
+  std::string path_;                                     // the one at hand; kept for its memory
+  std::vector<std::string> fresh_;                       // of the last question
+  std::unordered_map<std::string, std::string> askers_;  // by path
 };
 
 }  // namespace hermetic::linux_backend

@@ -183,7 +183,7 @@ class ObservedRun final : public Run {
       if (errno != ENOENT && errno != EINTR) listener_.reset();
       return;
     }
-    if (!hear_address(question)) observer_.hear(question);
+    if (!hear_address(question)) (void)observer_.hear(question);
     seccomp_notif_resp response = {};
     response.id = question.id;
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;

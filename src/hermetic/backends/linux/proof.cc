@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "hermetic/backends/linux/init_protocol.h"
@@ -19,6 +21,9 @@ namespace {
 
 constexpr std::array<std::string_view, kProbeCount> kNames = {
     "tcp", "udp", "dns", "io_uring", "vsock", "listen", "secret", "input"};
+
+constexpr std::array<const char*, 2> kParents = {"/var/tmp", "/tmp"};
+std::string prefix_of_user() { return fmt::format(".hermetic-secret-{}-", ::geteuid()); }
 
 std::uint32_t bit(Probe probe) { return 1U << static_cast<std::uint32_t>(probe); }
 
@@ -62,9 +67,10 @@ Result<Proof> Proof::make(const Plan& plan) {
   proof.wanted_ = network_probes(plan.network) | bit(Probe::Ring) | bit(Probe::Vsock);
   proof.input_ = some_input(plan);
   if (!proof.input_.empty()) proof.wanted_ |= bit(Probe::Input);
-  for (const char* parent : {"/var/tmp", "/tmp"}) {
+  (void)remove_abandoned_secrets();
+  for (const char* parent : kParents) {
     if (shows(plan, parent)) continue;
-    std::string name = fmt::format("{}/.hermetic-secret-{}-XXXXXX", parent, ::geteuid());
+    std::string name = fmt::format("{}/{}XXXXXX", parent, prefix_of_user());
     proof.locked_ = UniqueFd(::mkostemp(name.data(), O_CLOEXEC));
     if (!proof.locked_.is_open()) continue;
     proof.secret_ = std::move(name);
@@ -76,6 +82,27 @@ Result<Proof> Proof::make(const Plan& plan) {
     break;
   }
   return proof;
+}
+
+// Its maker holds a lock as long as it lives. One that is not locked yet may be taken for
+// abandoned: then there is nothing to read, which is what the probe has to find.
+std::vector<std::string> remove_abandoned_secrets() {
+  std::vector<std::string> removed;
+  const std::string prefix = prefix_of_user();
+  for (const char* parent : kParents) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+      const std::string path = entry.path();
+      if (!entry.path().filename().string().starts_with(prefix)) continue;
+      const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+      struct stat status = {};
+      const bool ours = file.is_open() && ::fstat(file.get(), &status) == 0 &&
+                        status.st_uid == ::geteuid() && S_ISREG(status.st_mode);
+      if (ours && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && ::unlink(path.c_str()) == 0)
+        removed.push_back(path);
+    }
+  }
+  return removed;
 }
 
 void Proof::forget() {

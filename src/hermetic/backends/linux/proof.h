@@ -38,6 +38,9 @@ class Proof {
   std::string input_;
 };
 
+// The secrets of this user that killed runs have left. Returns their paths.
+std::vector<std::string> remove_abandoned_secrets();
+
 [[nodiscard]] std::vector<NegativeControl> results_of(std::uint32_t tried);
 // "tcp, dns"
 [[nodiscard]] std::string names_of(std::uint32_t probes);

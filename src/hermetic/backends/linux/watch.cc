@@ -125,7 +125,7 @@ void Watch::answer_one() {
   hold_ = false;
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_program(question);
-  if (options_.watched.files) files_.hear(question);
+  if (options_.watched.files && files_.hear(question)) credit(question);
   if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
@@ -134,6 +134,12 @@ std::vector<ProcessFacts> Watch::who(const seccomp_notif& question) {
   std::vector<ProcessFacts> chain = processes_.chain(static_cast<pid_t>(question.pid));
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &question.id) != 0) chain.clear();
   return chain;
+}
+
+// Asked once for each name: its first asker stands for all.
+void Watch::credit(const seccomp_notif& question) {
+  const std::vector<ProcessFacts> processes = who(question);
+  if (!processes.empty()) files_.credit(processes.front().executable);
 }
 
 void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answer) {

@@ -65,6 +65,7 @@ class Watch {
   void answer_one();
   void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
   void hear_program(const seccomp_notif& question);
+  void credit(const seccomp_notif& question);
   [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question);
   void note(Violation violation, const std::vector<ProcessFacts>& who);
 
