@@ -128,6 +128,22 @@ TEST(Watch, HearsWhichNameIsLookedUp) {
   }
 }
 
+// What a program of Python's library sees of it is an OSError like any other.
+TEST(Watch, LetsLibrariesFailAsTheyDoWithoutANetwork) {
+  const Seen seen =
+      watch(python("import asyncio, ssl\n"
+                   "ssl.create_default_context()\n"
+                   "async def reach():\n"
+                   "    try: await asyncio.open_connection('127.0.0.1', 443)\n"
+                   "    except OSError as error: print(type(error).__name__)\n"
+                   "asyncio.run(reach())\n"
+                   "try: socket.create_connection(('nowhere.example.org', 443))\n"
+                   "except OSError as error: print(type(error).__name__)"));
+  EXPECT_EQ(seen.outcome.standard_output.text, "OSError\ngaierror\n");
+  EXPECT_THAT(subjects(seen.outcome.violations),
+              ElementsAre("connect 127.0.0.1:443/tcp", "resolve nowhere.example.org"));
+}
+
 TEST(Watch, AsksNobodyWhereLoopbackIsAllowed) {
   const Seen seen = watch(attempt({"mapped"}, Mode::Loopback));
   EXPECT_THAT(seen.outcome.violations, IsEmpty());

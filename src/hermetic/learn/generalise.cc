@@ -69,6 +69,11 @@ bool is_loopback(std::string_view host) {
          host.starts_with("::ffff:127.");
 }
 
+bool is_address(std::string_view host) {
+  return host.find_first_not_of("0123456789.") == std::string_view::npos ||
+         host.find(':') != std::string_view::npos;
+}
+
 class Generaliser {
  public:
   Generaliser(const Observation& observation, const Surroundings& surroundings, Results results)
@@ -230,8 +235,9 @@ class Generaliser {
     std::set<std::uint16_t> own_ports;
     for (const Reached& side : observation_.listened) own_ports.insert(side.port);
     std::set<std::string> hosts;
+    std::set<std::uint16_t> ports;  // of those who were reached, by address or by name
     bool loopback = !observation_.listened.empty();
-    bool names = false;
+    bool names = !observation_.names.empty();
     for (const Reached& side : observation_.reached) {
       if (is_loopback(side.host) && (own_ports.count(side.port) != 0 || own_ports.count(0) != 0)) {
         loopback = true;
@@ -239,10 +245,19 @@ class Generaliser {
         names = true;
       } else {
         const bool six = side.host.find(':') != std::string::npos;
+        if (!is_loopback(side.host)) ports.insert(side.port);
+        // A name and its address: the name is what the spec is to say.
+        if (!observation_.names.empty() && !is_loopback(side.host) && is_address(side.host))
+          continue;
         hosts.insert(six ? fmt::format("[{}]:{}", side.host, side.port)
                          : fmt::format("{}:{}", side.host, side.port));
       }
     }
+    for (const std::string& name : observation_.names)
+      for (const std::uint16_t port : ports) hosts.insert(fmt::format("{}:{}", name, port));
+    if (observation_.names.size() > 1 && ports.size() > 1)
+      learned_.notes.emplace_back(
+          "which of the names was reached on which port is not known: each has them all");
     if (names && hosts.empty())
       learned_.notes.emplace_back("names were looked up, and nobody was reached");
     learned_.hosts.assign(hosts.begin(), hosts.end());

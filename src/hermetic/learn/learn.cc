@@ -205,6 +205,7 @@ Result<Observed> observe(const std::vector<std::string>& command, const ObserveO
                            observed.outcome.asked_variables.end());
   observation.reached = std::move(addresses.reached);
   observation.listened = std::move(addresses.listened);
+  observation.names = std::move(addresses.names);
   return observed;
 }
 

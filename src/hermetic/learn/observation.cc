@@ -173,7 +173,9 @@ void AddressCollector::on_event(const Event& event) {
   if (event.kind == Event::Kind::Network && event.endpoint) {
     const Endpoint& endpoint = *event.endpoint;
     const Reached side{endpoint.name.empty() ? endpoint.address : endpoint.name, endpoint.port};
-    if (event.act == "listen" || event.act == "bind")
+    if (event.act == "resolve")
+      names.insert(endpoint.name);
+    else if (event.act == "listen" || event.act == "bind")
       listened.insert(side);  // port 0: the kernel chooses one
     else if (!side.host.empty() && side.port != 0)
       reached.insert(side);

@@ -54,7 +54,8 @@ struct Observation {
   std::set<std::string>
       asked;  // variables that programs asked the C library for, if that was heard
   std::set<Reached> reached;
-  std::set<Reached> listened;  // at port 0: at one that the kernel chose
+  std::set<Reached> listened;   // at port 0: at one that the kernel chose
+  std::set<std::string> names;  // that name servers were asked for
 };
 
 // Collects the addresses; everything else goes on to the next sink.
@@ -67,6 +68,7 @@ class AddressCollector final : public EventSink {
 
   std::set<Reached> reached;
   std::set<Reached> listened;
+  std::set<std::string> names;
 
  private:
   EventSink& next_;

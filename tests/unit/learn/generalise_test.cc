@@ -179,6 +179,15 @@ TEST(Generalise, TheHomeDirectoryIsPassedOnlyIfFilesOfItAreNeeded) {
               ElementsAre("input /home/u/.gitconfig", "temp /home/u/.cache"));
 }
 
+TEST(Generalise, NamesStandForTheirAddresses) {
+  World world;
+  world.observation.names = {"example.org"};
+  world.observation.reached = {{"192.0.2.1", 443}, {"192.0.2.53", 53}, {"127.0.0.1", 9090}};
+  EXPECT_THAT(world.learned().hosts, ElementsAre("127.0.0.1:9090", "example.org:443"));
+  world.observation.reached = {{"192.0.2.53", 53}};
+  EXPECT_EQ(world.learned().network, "") << "nobody was reached";
+}
+
 TEST(Generalise, OwnServersNeedLoopbackAndOthersAreNamed) {
   World world;
   EXPECT_EQ(world.learned().network, "");

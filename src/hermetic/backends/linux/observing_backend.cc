@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/spy_image.h"
 
 namespace hermetic {
@@ -35,50 +36,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using linux_backend::FileObserver;
+using linux_backend::NetworkCall;
 
 constexpr unsigned kWaitKillable = 1U << 5U;  // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 5.19
 // Since Linux 6.6: the one who asks and the one who answers take turns on one processor.
 constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);
 constexpr std::uint64_t kTakeTurns = 1;
 constexpr std::chrono::seconds kLastGrace{2};
-
-// Calls that name an address: where it is among the arguments, and what the call does.
-struct AddressCall {
-  int number;
-  unsigned address;
-  const char* act;
-};
-constexpr std::array kAddressCalls = {AddressCall{SYS_connect, 1, "connect"},
-                                      AddressCall{SYS_bind, 1, "listen"},
-                                      AddressCall{SYS_sendto, 4, "connect"}};
-
-std::optional<Endpoint> endpoint_at(pid_t process, std::uint64_t address, std::uint64_t size) {
-  if (address == 0 || size < sizeof(sa_family_t)) return std::nullopt;
-  sockaddr_storage storage = {};
-  iovec here = {.iov_base = &storage, .iov_len = std::min<std::size_t>(size, sizeof storage)};
-  void* const base = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-  iovec there = {.iov_base = base, .iov_len = here.iov_len};
-  if (::process_vm_readv(process, &here, 1, &there, 1, 0) <= 0) return std::nullopt;
-  std::array<char, INET6_ADDRSTRLEN> text = {};
-  Endpoint endpoint;
-  if (storage.ss_family == AF_INET) {
-    sockaddr_in four = {};
-    std::memcpy(&four, &storage, sizeof four);
-    ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
-    endpoint.family = "inet";
-    endpoint.port = ntohs(four.sin_port);
-  } else if (storage.ss_family == AF_INET6) {
-    sockaddr_in6 six = {};
-    std::memcpy(&six, &storage, sizeof six);
-    ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
-    endpoint.family = "inet6";
-    endpoint.port = ntohs(six.sin6_port);
-  } else {
-    return std::nullopt;
-  }
-  endpoint.address = text.data();
-  return endpoint;
-}
 
 // Our children, also those that became ours when their parents ended.
 std::set<pid_t> children() {
@@ -190,21 +154,29 @@ class ObservedRun final : public Run {
     (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
   }
 
+  // Addresses, and the names that a name server is asked for. True if it was a call of the network.
   bool hear_address(const seccomp_notif& question) {
-    for (const AddressCall& call : kAddressCalls) {
-      if (call.number != question.data.nr) continue;
-      const auto process = static_cast<pid_t>(question.pid);
-      Event event{.kind = Event::Kind::Network,
-                  .since_start = Clock::now() - started_,
-                  .act = call.act,
-                  .endpoint = endpoint_at(process, question.data.args[call.address],
-                                          question.data.args[call.address + 1])};
-      if (!event.endpoint) return true;
-      event.subject = fmt::format("{}:{}", event.endpoint->address, event.endpoint->port);
+    const std::vector<NetworkCall> calls = linux_backend::read_network_calls(question);
+    for (const NetworkCall& call : calls) {
+      Event event{.kind = Event::Kind::Network, .since_start = Clock::now() - started_};
+      event.act = call.kind == NetworkCall::Kind::Bind ? "listen" : "connect";
+      event.endpoint = Endpoint{};
+      if (call.kind == NetworkCall::Kind::Send)
+        event.endpoint->name = linux_backend::name_asked_for(call.payload);
+      if (!event.endpoint->name.empty()) event.act = "resolve";
+      if (call.address && call.address->is_internet()) {
+        event.endpoint->family = linux_backend::family_name(call.address->family);
+        event.endpoint->address = guard::address_text(call.address->address);
+        event.endpoint->port = call.address->port;
+      } else if (event.act != "resolve") {
+        continue;
+      }
+      event.subject = event.act == "resolve"
+                          ? event.endpoint->name
+                          : guard::endpoint_text(call.address->address, call.address->port);
       events_.on_event(event);
-      return true;
     }
-    return false;
+    return !calls.empty();
   }
 
   // Nobody would answer those who are left. They are children of ours, or will be once their
@@ -269,7 +241,9 @@ struct Instructions {
 
  private:
   static std::span<const int> address_calls() {
-    static constexpr std::array<int, 3> kNumbers = {SYS_connect, SYS_bind, SYS_sendto};
+    // Not sendmsg(), by which the listener itself is passed on.
+    static constexpr std::array<int, 4> kNumbers = {SYS_connect, SYS_bind, SYS_sendto,
+                                                    SYS_sendmmsg};
     return kNumbers;
   }
 };
