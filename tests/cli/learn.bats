@@ -184,6 +184,34 @@ PYTHON
   learn_and_run 'cmp page.txt got.txt; grep -qx "network: loopback" hermetic.yaml' python3 fetch.py
 }
 
+# In a network namespace that stands for the world: nothing leaves it.
+@test "a host is learned by its name, and reached under the spec" {
+  needs curl python3 ip
+  printf '127.0.0.1 localhost\n192.0.2.80 web.example.org\n' >hosts
+  echo page >index.html
+  cat >world.sh <<'SHELL'
+set -e
+ip link set lo up
+ip address add 192.0.2.80/32 dev lo
+mount --bind hosts /etc/hosts
+python3 -m http.server 80 --bind 192.0.2.80 >/dev/null 2>&1 &
+server=$!
+trap 'kill $server' EXIT
+for _ in $(seq 100); do
+  if curl --silent --output ready http://192.0.2.80/; then break; fi
+  sleep 0.05
+done
+"$HERMETIC_PROGRAM" learn --write hermetic.yaml -- curl --silent http://web.example.org/
+"$HERMETIC_PROGRAM" run --spec hermetic.yaml --json outcome.json
+SHELL
+  local options=(-n -m)
+  ((EUID == 0)) || options+=(-U -r)
+  run -0 unshare "${options[@]}" bash world.sh
+  [[ $output == *'the spec is proved'* ]]
+  grep -q '"web.example.org:80"' hermetic.yaml
+  grep -q '"violations": \[\]' outcome.json
+}
+
 @test "without a file the spec goes to standard output, and nothing else does" {
   echo x >data
   run -0 --separate-stderr hermetic learn -- sh -c 'printf "no%s\n" ise; cat data'

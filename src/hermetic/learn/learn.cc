@@ -72,7 +72,7 @@ class Learner {
 
   Result<Lesson> make() {
     Lesson lesson = TRY(attempt(Results::OneByOne));
-    for (int i = 0; i < kMostAdditions && !lesson.proof.proved && add(lesson.proof.lacking); ++i)
+    for (int i = 0; i < kMostAdditions && !lesson.proof.proved && add(lesson.proof); ++i)
       lesson = TRY(attempt(Results::OneByOne));
     if (lesson.proof.proved) return lesson;
     // Some programs replace files by renaming, which no file that is declared by itself allows.
@@ -80,8 +80,7 @@ class Learner {
         spec_text(generalise(observed_.observation, surroundings_, Results::InPlace), here_);
     if (other == lesson.text) return lesson;
     Lesson in_place = TRY(attempt(Results::InPlace));
-    if (!in_place.proof.proved && add(in_place.proof.lacking))
-      in_place = TRY(attempt(Results::InPlace));
+    if (!in_place.proof.proved && add(in_place.proof)) in_place = TRY(attempt(Results::InPlace));
     if (in_place.proof.proved) return in_place;
     lesson.runs = runs_;
     return lesson;
@@ -135,7 +134,22 @@ class Learner {
   }
 
   // Returns whether there was something to add.
-  bool add(const std::vector<AskedPath>& asked) {
+  bool add(const Proof& proof) {
+    const bool names = proof.outcome && add_names(proof.outcome->violations);
+    return add_paths(proof.lacking) || names;
+  }
+
+  // A name that was found in a file when observed is asked for in the sandbox, which has not got
+  // that file. It is meant only if somebody was reached.
+  bool add_names(const std::vector<Violation>& violations) {
+    bool added = false;
+    for (const Violation& violation : violations)
+      if (violation.act == "resolve" && !observed_.observation.reached.empty())
+        added = observed_.observation.names.insert(violation.subject).second || added;
+    return added;
+  }
+
+  bool add_paths(const std::vector<AskedPath>& asked) {
     std::vector<AskedPath> fresh;
     for (const AskedPath& one : asked)
       if (!is_secret_path(one.path)) fresh.push_back(one);
