@@ -87,11 +87,21 @@ std::optional<Statistics> read_statistics(int file) {
 
 }  // namespace
 
-ProcessReader::Known* ProcessReader::look_at(pid_t thread) {
+bool ProcessReader::is_the_same(const Known& known, Care care) {
+  if (care == Care::Words) {
+    std::array<char, kLongestArguments> block;
+    const ssize_t size = ::pread(known.words.get(), block.data(), block.size(), 0);
+    return size > 0 && std::string_view(block.data(), static_cast<std::size_t>(size)) == known.text;
+  }
+  const std::optional<Statistics> now = read_statistics(known.statistics.get());
+  return now && now->mark == known.mark;
+}
+
+ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
   for (auto known = known_.begin(); known != known_.end(); ++known) {
     if (known->thread != thread) continue;
-    const std::optional<Statistics> now = read_statistics(known->statistics.get());
-    if (now && now->mark == known->mark) {
+    if (known->question == question_ || is_the_same(*known, care)) {
+      known->question = question_;
       known_.splice(known_.begin(), known_, known);
       return &known_.front();
     }
@@ -109,7 +119,13 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread) {
   fresh.facts.pid = process_of_thread(thread);
   fresh.facts.parent = now->parent;
   fresh.facts.executable = read_link(folder + "/exe");
-  fresh.facts.arguments = split_arguments(read_start(folder + "/cmdline", kLongestArguments));
+  fresh.words = UniqueFd(::open((folder + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  fresh.text.resize(kLongestArguments);
+  const ssize_t size = ::pread(fresh.words.get(), fresh.text.data(), fresh.text.size(), 0);
+  fresh.text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  fresh.facts.arguments = split_arguments(fresh.text);
+  fresh.facts.directory = read_link(folder + "/cwd");
+  fresh.question = question_;
   fresh.process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, fresh.facts.pid, 0)));
   known_.push_front(std::move(fresh));
   if (known_.size() > kMostKnown) known_.pop_back();
@@ -119,18 +135,19 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread) {
 std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   std::vector<ProcessFacts> found;
   while (thread > 1 && thread != init_ && found.size() < kLongestChain) {
-    const Known* known = look_at(thread);
+    const bool caller = found.empty();
+    const Known* known = look_at(thread, caller ? Care::Exact : Care::Words);
     if (known == nullptr) break;
     found.push_back(known->facts);
     // It may change at any time, and nothing tells.
-    found.back().directory = read_link(fmt::format("/proc/{}/cwd", thread));
+    if (caller) found.back().directory = read_link(fmt::format("/proc/{}/cwd", thread));
     thread = known->facts.parent;
   }
   return found;
 }
 
 UniqueFd ProcessReader::descriptor_of(pid_t thread, int number) {
-  const Known* known = look_at(thread);
+  const Known* known = look_at(thread, Care::Exact);
   if (known == nullptr || !known->process.is_open()) return {};
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->process.get(), number, 0)));
 }

@@ -1,7 +1,9 @@
 // ProcessReader: who made a call, and who started that one, up to the command.
 //
 // Read from /proc while the call waits for us, so that the process is still there. What was read is
-// kept and looked at again with one read a process: a loop of calls would be slow otherwise.
+// kept and looked at again with one read a process: a loop of calls would be slow otherwise. The
+// directory is read anew of the caller only: that of its parents is where they were when they were
+// first looked at.
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +23,9 @@ class ProcessReader {
  public:
   explicit ProcessReader(pid_t init) : init_(init) {}
 
+  // What was looked at may be another by now.
+  void next_question() { ++question_; }
+
   // The caller first. Empty if it is gone.
   [[nodiscard]] std::vector<ProcessFacts> chain(pid_t thread);
   // A copy of its descriptor; closed if there is none.
@@ -29,15 +34,21 @@ class ProcessReader {
  private:
   struct Known {
     pid_t thread = 0;
-    UniqueFd statistics;  // /proc/N/stat of this very process: it cannot become another's
-    UniqueFd process;     // pidfd
-    std::string mark;     // changes when it executes another program or gets another parent
+    UniqueFd statistics;         // /proc/N/stat of this very process: it cannot become another's
+    UniqueFd process;            // pidfd
+    std::string mark;            // changes when it executes another program or gets another parent
+    UniqueFd words;              // /proc/N/cmdline: half as dear to read
+    std::string text;            // of that
+    std::uint64_t question = 0;  // when it was last looked at
     ProcessFacts facts;
   };
 
-  Known* look_at(pid_t thread);
+  enum class Care { Exact, Words };
+  Known* look_at(pid_t thread, Care care);
+  static bool is_the_same(const Known& known, Care care);
 
   pid_t init_;
+  std::uint64_t question_ = 1;
   std::list<Known> known_;  // the latest first
 };
 

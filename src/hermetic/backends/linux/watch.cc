@@ -123,6 +123,7 @@ void Watch::answer_one() {
   answer.id = question.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   hold_ = false;
+  processes_.next_question();
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_program(question);
   if (options_.watched.files && files_.hear(question)) credit(question);
