@@ -5,6 +5,8 @@
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -105,6 +107,68 @@ void swap_arguments(int times) {
   ::pthread_join(thread, nullptr);
 }
 
+// Memory that the kernel reads and others do not: it was mapped for writing only, or is secret.
+void connect_from_hidden_memory() {
+  constexpr std::size_t kPage = 4096;
+  constexpr long kSecretMemory = 447;  // memfd_secret(2), since Linux 5.14
+  const int secret = static_cast<int>(::syscall(kSecretMemory, 0));
+  if (secret >= 0) (void)::ftruncate(secret, kPage);
+  const std::array<void*, 2> places = {
+      ::mmap(nullptr, kPage, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, secret, 0)};
+  const sockaddr_in address = address_of("127.0.0.1", 1008);
+  for (void* place : places) {
+    if (place == MAP_FAILED) continue;
+    std::memcpy(place, &address, sizeof address);
+    const auto* hidden = static_cast<const sockaddr*>(place);
+    (void)::connect(::socket(AF_INET, SOCK_STREAM, 0), hidden, sizeof address);
+    const int datagrams = ::socket(AF_INET, SOCK_DGRAM, 0);
+    (void)::sendto(datagrams, "x", 1, 0, hidden, sizeof address);
+    iovec data = {.iov_base = place, .iov_len = 1};
+    msghdr message = {};
+    message.msg_name = place;
+    message.msg_namelen = sizeof address;
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    (void)::sendmsg(datagrams, &message, 0);
+  }
+}
+
+// A datagram socket takes an address without a family for one of its own.
+void send_without_family() {
+  sockaddr_in address = address_of("127.0.0.1", 1009);
+  address.sin_family = AF_UNSPEC;
+  (void)::sendto(::socket(AF_INET, SOCK_DGRAM, 0), "x", 1, 0,
+                 reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+void listen_and_connect() {
+  (void)::listen(::socket(AF_INET, SOCK_STREAM, 0), 1);
+  const sockaddr_in address = address_of("127.0.0.1", 1010);
+  (void)::sendto(::socket(AF_INET, SOCK_DGRAM, 0), "x", 1, 0,
+                 reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::_exit(0);
+}
+void* with_own_descriptors(void* /*unused*/) {
+  if (::unshare(CLONE_FILES) != 0) ::_exit(1);
+  listen_and_connect();
+  return nullptr;
+}
+void* alone(void* leader) {
+  ::pthread_join(*static_cast<const pthread_t*>(leader), nullptr);
+  listen_and_connect();
+  return nullptr;
+}
+
+// From a thread whose descriptors are not those of its process.
+void reach_from_a_thread(bool is_alone) {
+  static pthread_t leader = ::pthread_self();
+  pthread_t thread = {};
+  ::pthread_create(&thread, nullptr, is_alone ? alone : with_own_descriptors, &leader);
+  if (is_alone) ::pthread_exit(nullptr);
+  ::pthread_join(thread, nullptr);
+}
+
 void ignore(int /*signal*/) {}
 
 // Children that are killed, and parents that are interrupted, while the call waits.
@@ -137,7 +201,13 @@ int main(int count, char** words) {
   if (what == "storm" && count > 3) storm(number, static_cast<int>(misbehave::number(words[3])));
   if (what == "swap") swap_arguments(number);
   if (what == "die") die_in_the_middle(number);
+  if (what == "hidden") connect_from_hidden_memory();
+  if (what == "familyless") send_without_family();
+  if (what == "thread") reach_from_a_thread(false);
+  if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
-    misbehave::usage("attempt send | mapped | families | storm N M | swap N | die N");
+    misbehave::usage(
+        "attempt send | mapped | families | storm N M | swap N | die N | hidden | familyless | "
+        "thread | orphan");
   return 0;
 }

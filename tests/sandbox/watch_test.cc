@@ -238,6 +238,23 @@ TEST(WatchUnderAttack, HearsOfEachCallWhoseArgumentsAreSwapped) {
   EXPECT_EQ(heard, 2000U);
 }
 
+// What hermetic cannot read does not get to the kernel, which could.
+TEST(WatchUnderAttack, HearsOfAddressesInMemoryThatCannotBeRead) {
+  for (const Mode mode : {Mode::None, Mode::Loopback})
+    EXPECT_THAT(subjects(watch(attempt({"hidden"}, mode)).outcome.violations),
+                ElementsAre("connect a hidden address", "sendto a hidden address",
+                            "sendmsg a hidden address"));
+  EXPECT_THAT(subjects(watch(attempt({"familyless"})).outcome.violations),
+              ElementsAre("sendto 127.0.0.1:1009/udp"));
+}
+
+TEST(WatchUnderAttack, HearsOfThreadsWhoseDescriptorsAreTheirOwn) {
+  for (const char* how : {"thread", "orphan"})
+    EXPECT_THAT(subjects(watch(attempt({how})).outcome.violations),
+                ElementsAre("listen 0.0.0.0:0/tcp", "sendto 127.0.0.1:1010/udp"))
+        << how;
+}
+
 TEST(WatchUnderAttack, SurvivesThoseWhoDieInTheMiddle) {
   const std::size_t before = open_descriptors();
   const Seen seen = watch(attempt({"die", "100"}));

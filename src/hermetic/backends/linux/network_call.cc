@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace hermetic::linux_backend {
@@ -33,13 +34,19 @@ std::optional<Value> read_value(pid_t process, std::uint64_t address) {
   return value;
 }
 
-std::optional<SocketAddress> read_address(pid_t process, std::uint64_t place, std::uint64_t size) {
-  if (place == 0 || size < sizeof(sa_family_t)) return std::nullopt;
+void read_address(pid_t process, std::uint64_t place, std::uint64_t size, NetworkCall& call) {
+  if (place == 0 || size < sizeof(sa_family_t)) return;
   sockaddr_storage raw = {};
-  const std::size_t got = read_memory(process, place, &raw, std::min(size, sizeof raw));
-  if (got < sizeof(sa_family_t)) return std::nullopt;
+  const std::size_t got = std::min(size, sizeof raw);
+  errno = EFAULT;  // what the rest of it is, if only some can be read
+  if (read_memory(process, place, &raw, got) != got) {
+    call.unreadable = errno;
+    return;
+  }
   SocketAddress found{.family = raw.ss_family};
-  if (raw.ss_family == AF_INET && got >= sizeof(sockaddr_in)) {
+  // Without a family it is one of IPv4 to a datagram socket.
+  const bool short_form = raw.ss_family == AF_INET || raw.ss_family == AF_UNSPEC;
+  if (short_form && got >= sizeof(sockaddr_in)) {
     sockaddr_in inet = {};
     std::memcpy(&inet, &raw, sizeof inet);
     found.address = kMapped;
@@ -51,7 +58,7 @@ std::optional<SocketAddress> read_address(pid_t process, std::uint64_t place, st
     std::memcpy(found.address.data(), &inet.sin6_addr, sizeof inet.sin6_addr);
     found.port = ntohs(inet.sin6_port);
   }
-  return found;
+  call.address = found;
 }
 
 std::string read_payload(pid_t process, std::uint64_t place, std::uint64_t size) {
@@ -62,10 +69,14 @@ std::string read_payload(pid_t process, std::uint64_t place, std::uint64_t size)
 }
 
 void read_message(pid_t process, std::uint64_t place, NetworkCall& call) {
+  errno = EFAULT;
   const std::optional<msghdr> header = read_value<msghdr>(process, place);
-  if (!header) return;
-  call.address =
-      read_address(process, reinterpret_cast<std::uint64_t>(header->msg_name), header->msg_namelen);
+  if (!header) {
+    call.unreadable = errno;
+    return;
+  }
+  read_address(process, reinterpret_cast<std::uint64_t>(header->msg_name), header->msg_namelen,
+               call);
   if (header->msg_iovlen == 0) return;
   const std::optional<iovec> first =
       read_value<iovec>(process, reinterpret_cast<std::uint64_t>(header->msg_iov));
@@ -113,11 +124,11 @@ std::vector<NetworkCall> read_network_calls(const seccomp_notif& question) {
       return {call};
     case SYS_connect:
       named(Kind::Connect, "connect");
-      call.address = read_address(process, arguments[1], arguments[2] & 0xFFFFFFFFU);
+      read_address(process, arguments[1], arguments[2] & 0xFFFFFFFFU, call);
       return {call};
     case SYS_bind:
       named(Kind::Bind, "bind");
-      call.address = read_address(process, arguments[1], arguments[2] & 0xFFFFFFFFU);
+      read_address(process, arguments[1], arguments[2] & 0xFFFFFFFFU, call);
       return {call};
     case SYS_listen: named(Kind::Listen, "listen"); return {call};
 #ifdef SYS_accept
@@ -126,7 +137,7 @@ std::vector<NetworkCall> read_network_calls(const seccomp_notif& question) {
     case SYS_accept4: named(Kind::Accept, "accept"); return {call};
     case SYS_sendto:
       named(Kind::Send, "sendto");
-      call.address = read_address(process, arguments[4], arguments[5] & 0xFFFFFFFFU);
+      read_address(process, arguments[4], arguments[5] & 0xFFFFFFFFU, call);
       call.payload = read_payload(process, arguments[1], arguments[2]);
       return {call};
     case SYS_sendmsg:

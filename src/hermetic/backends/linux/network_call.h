@@ -30,6 +30,9 @@ struct NetworkCall {
   std::string name;     // "connect", "sendmmsg"…
   int descriptor = -1;  // of the socket; not of Socket and Ring
   std::optional<SocketAddress> address;
+  // Why there is no address although the call has one: EFAULT, or EPERM if we may not look. The
+  // kernel reads some memory that others cannot, such as what is mapped for writing only.
+  int unreadable = 0;
   std::string payload;  // of Send: how it begins
 
   // Of Socket: in the registers, where nobody can change them.

@@ -29,6 +29,11 @@ int option_of(int socket, int option) {
   return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : 0;
 }
 
+bool is_of_internet(int socket) {
+  const int family = option_of(socket, SO_DOMAIN);
+  return family == AF_INET || family == AF_INET6;
+}
+
 std::string protocol_name(int protocol, int type) {
   if (protocol == IPPROTO_TCP || (protocol == 0 && type == SOCK_STREAM)) return "tcp";
   if (protocol == IPPROTO_UDP || (protocol == 0 && type == SOCK_DGRAM)) return "udp";
@@ -154,17 +159,45 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
   heard.events.push_back(std::move(event));
 }
 
+// The kernel may be able to read what we cannot, so it does not get it: who passes a bad pointer is
+// told the same.
+void NetworkObserver::hear_hidden(const NetworkCall& call, int socket, Heard& heard) const {
+  if (call.unreadable != EPERM) heard.answer = -EFAULT;
+  const bool inbound = call.kind == Kind::Bind || policy_.mode == NetworkPolicy::Mode::Host;
+  if (socket >= 0 && !is_of_internet(socket)) return;
+  Event event{.kind = Event::Kind::Network, .act = call.name, .subject = "a hidden address"};
+  event.verdict = heard.answer || !inbound ? Verdict::Deny : Verdict::None;
+  event.rule = rule_;
+  if (std::find(heard.events.begin(), heard.events.end(), event) != heard.events.end()) return;
+  if (!inbound)
+    heard.violations.push_back(
+        {.act = event.act, .subject = event.subject, .detail = "", .rule = event.rule});
+  heard.events.push_back(std::move(event));
+}
+
 void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall& call,
                                 ProcessReader& processes, Heard& heard) {
-  // Of another kind, or of no kind at all: not a way out.
-  if (call.address && !call.address->is_internet()) return;
+  const auto copy_of_socket = [&] {
+    return processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
+  };
+  if (call.unreadable != 0) return hear_hidden(call, copy_of_socket().get(), heard);
+  std::optional<SocketAddress> address = call.address;
+  if (address && address->family == AF_UNSPEC) {
+    if (call.kind != Kind::Send) return;  // ends a connection
+    address->family = AF_INET;
+  }
+  if (address && !address->is_internet()) {
+    // Of another kind: not a way out, unless it changes before the kernel reads it. So a socket
+    // that could go there hears from us what it would hear from the kernel.
+    if (const UniqueFd socket = copy_of_socket(); socket.is_open() && is_of_internet(socket.get()))
+      heard.answer = -EAFNOSUPPORT;
+    return;
+  }
   const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
   // To where the socket is connected to, which was heard of. Only a question for a name is news.
-  const bool connected = call.kind == Kind::Send && !call.address;
+  const bool connected = call.kind == Kind::Send && !address;
   if (connected && name.empty()) return;
-  const UniqueFd socket =
-      processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
-  std::optional<SocketAddress> address = call.address;
+  const UniqueFd socket = copy_of_socket();
   if (!address && socket.is_open())
     address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
   if (address && !address->is_internet()) return;

@@ -51,6 +51,7 @@ class NetworkObserver {
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
                  Heard& heard);
+  void hear_hidden(const NetworkCall& call, int socket, Heard& heard) const;
   struct Attempt {
     NetworkCall::Kind kind;
     SocketAddress to;

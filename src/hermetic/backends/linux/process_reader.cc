@@ -58,6 +58,13 @@ pid_t process_of_thread(pid_t thread) {
                                     : number_in(std::string_view(text).substr(place + kKey.size()));
 }
 
+UniqueFd open_pidfd(pid_t thread, pid_t process) {
+  constexpr unsigned kOfThread = O_EXCL;  // PIDFD_THREAD, since Linux 6.9
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, thread, kOfThread)));
+  if (pidfd.is_open()) return pidfd;
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
 // The fields of /proc/N/stat after the name, which may hold anything.
 struct Statistics {
   int parent = 0;
@@ -126,7 +133,7 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
   fresh.facts.arguments = split_arguments(fresh.text);
   fresh.facts.directory = read_link(folder + "/cwd");
   fresh.question = question_;
-  fresh.process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, fresh.facts.pid, 0)));
+  fresh.pidfd = open_pidfd(thread, fresh.facts.pid);
   known_.push_front(std::move(fresh));
   if (known_.size() > kMostKnown) known_.pop_back();
   return &known_.front();
@@ -148,8 +155,8 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
 
 UniqueFd ProcessReader::descriptor_of(pid_t thread, int number) {
   const Known* known = look_at(thread, Care::Exact);
-  if (known == nullptr || !known->process.is_open()) return {};
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->process.get(), number, 0)));
+  if (known == nullptr || !known->pidfd.is_open()) return {};
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->pidfd.get(), number, 0)));
 }
 
 }  // namespace hermetic::linux_backend

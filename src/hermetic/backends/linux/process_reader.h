@@ -35,7 +35,7 @@ class ProcessReader {
   struct Known {
     pid_t thread = 0;
     UniqueFd statistics;         // /proc/N/stat of this very process: it cannot become another's
-    UniqueFd process;            // pidfd
+    UniqueFd pidfd;              // of the thread, which may have descriptors of its own
     std::string mark;            // changes when it executes another program or gets another parent
     UniqueFd words;              // /proc/N/cmdline: half as dear to read
     std::string text;            // of that
