@@ -35,8 +35,9 @@ const HostRule* rule_for_name(const NetworkPolicy& policy, std::string_view name
   return first_that_covers(policy, destination, port);
 }
 
-const HostRule* rule_for_address(const NetworkPolicy& policy, const Address& address,
+const HostRule* rule_for_address(const NetworkPolicy& policy, const Address& given,
                                  std::optional<std::uint16_t> port) {
+  const Address address = as_destination(given);
   if (policy.mode != NetworkPolicy::Mode::Hosts || is_synthetic(address)) return nullptr;
   HostRule destination;
   destination.kind = HostRule::Kind::Range;
@@ -54,7 +55,8 @@ const HostRule* rule_for_address(const NetworkPolicy& policy, const Address& add
 UsableAddresses usable_addresses(const NetworkPolicy& policy, const std::vector<Address>& addresses,
                                  std::optional<std::uint16_t> port) {
   UsableAddresses result;
-  for (const Address& address : addresses) {
+  for (const Address& found : addresses) {
+    const Address address = as_destination(found);
     const std::string_view kind = why_not_public(address);
     if (kind.empty() || rule_for_address(policy, address, port) != nullptr)
       result.usable.push_back(address);

@@ -86,5 +86,17 @@ TEST(AllowList, UsableAreThePublicAndTheNamed) {
   EXPECT_EQ(usable_addresses(named, addresses, 81).usable.size(), 2U);
 }
 
+// connect(2) takes them for loopback, which is the host's where a name is dialled.
+TEST(AllowList, AnUnspecifiedAddressIsLoopback) {
+  const std::vector<Address> nowhere = {*parse_address("0.0.0.0"), *parse_address("::"),
+                                        *parse_address("::ffff:0.0.0.0")};
+  const UsableAddresses all = usable_addresses(policy_of({"a.test", "0.0.0.0/0", "::/0"}), nowhere, 80);
+  EXPECT_TRUE(all.usable.empty());
+  EXPECT_EQ(all.refused, "127.0.0.1 is loopback");
+  const NetworkPolicy policy = policy_of({"0.0.0.0/0", "::/0"});
+  EXPECT_EQ(by_address(policy, "0.0.0.0"), "");
+  EXPECT_EQ(by_address(policy, "::"), "");
+}
+
 }  // namespace
 }  // namespace hermetic::guard
