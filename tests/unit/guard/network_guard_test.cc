@@ -243,6 +243,40 @@ TEST_F(NetworkGuardTest, NamesAreAnsweredByStreamToo) {
             "");
 }
 
+// Or who never stops asking would keep the run from its limits.
+TEST_F(NetworkGuardTest, AStreamOfQuestionsHasTurns) {
+  sandbox_ = make_sandbox(4, 4);
+  // A socket of the sandbox, used from here: nothing happens but what this test does.
+  const UniqueFd fd = std::move(sandbox_.sockets.tcp.front());
+  sandbox_.sockets.tcp.erase(sandbox_.sockets.tcp.begin());
+  Result<NetworkGuard> made =
+      NetworkGuard::make({.policy = *NetworkPolicy::allow_hosts({"echo.test"}),
+                          .tell = [this](const Event& event) { events_.push_back(event); }},
+                         std::move(sandbox_.sockets));
+  ASSERT_TRUE(made);
+  const auto resolver = socket_address(*parse_address("127.0.0.1"), 53, AF_INET6);
+  ASSERT_EQ(::connect(fd.get(), resolver->get(), resolver->size), 0);
+  const Bytes query = build_dns_message(question_for("evil.test"));
+  constexpr std::size_t kQuestions = 1000;
+  Bytes stream;
+  for (std::size_t i = 0; i < kQuestions; ++i) {
+    stream.push_back(0);
+    stream.push_back(static_cast<std::uint8_t>(query.size()));
+    stream.insert(stream.end(), query.begin(), query.end());
+  }
+  ASSERT_EQ(::send(fd.get(), stream.data(), stream.size(), MSG_DONTWAIT),
+            static_cast<ssize_t>(stream.size()));
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kQuestions; ++i) {
+    const std::size_t before = events_.size();
+    made->serve();
+    most = std::max(most, events_.size() - before);
+  }
+  EXPECT_LE(most, 256U);
+  EXPECT_EQ(events_.size(), kQuestions);
+  EXPECT_EQ(receive(fd.get(), stream.size()).size(), stream.size());
+}
+
 TEST_F(NetworkGuardTest, MalformedQuestionsAreAnsweredAsSuchOrNotAtAll) {
   start({"echo.test"});
   EXPECT_EQ(inside([](Observer&) -> std::string {
