@@ -17,6 +17,8 @@ namespace {
 constexpr std::chrono::seconds kDialTime{10};  // for one address
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 20U;
 constexpr std::size_t kMostPerTurn = std::size_t{16} << 20U;
+// Or who sends byte by byte would have a turn of sixteen million rounds, and the run no limits.
+constexpr int kMostRoundsPerTurn = 1024;
 // Inside there is no delay that a large buffer would bridge, and what is in a small one is still in
 // the cache.
 constexpr int kInsideBuffer = 128 << 10;
@@ -119,10 +121,11 @@ void Relay::on_ready(std::uint32_t events, int fd) {
 bool Relay::pump(Flow& flow, int from, int to) {
   std::size_t moved = 0;
   int yields = 0;
+  int rounds = 0;
   flow.has_more = false;
   for (bool is_stuck = false; !is_stuck && !flow.is_shut;) {
     is_stuck = true;
-    if (moved > kMostPerTurn) {
+    if (moved > kMostPerTurn || ++rounds > kMostRoundsPerTurn) {
       flow.has_more = true;
       break;
     }
