@@ -169,6 +169,59 @@ void reach_from_a_thread(bool is_alone) {
   ::pthread_join(thread, nullptr);
 }
 
+std::atomic<int> may_close = -1;
+void* close_soon(void* delay) {
+  while (may_close < 0) {
+  }
+  for (std::atomic<long> left = *static_cast<const long*>(delay); left > 0; --left) {
+  }
+  ::close(may_close);
+  return nullptr;
+}
+
+// Sockets whose last close() waits for an hour, closed while somebody else may hold them.
+[[noreturn]] void leave_the_last_close_to_others() {
+  constexpr int kTries = 200;  // each leaves a thread that waits, and two descriptors
+  std::array<char, 4096> data = {};
+  for (unsigned seed = 1;; ++seed) {
+    if (const pid_t child = ::fork(); child != 0) {
+      ::waitpid(child, nullptr, 0);
+      continue;
+    }
+    ::srand(seed);
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    const int small = 2304;
+    ::setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    sockaddr_in address = address_of("127.0.0.1", 0);
+    socklen_t size = sizeof address;
+    auto* place = reinterpret_cast<sockaddr*>(&address);
+    (void)::bind(listener, place, size);
+    (void)::listen(listener, 8);
+    (void)::getsockname(listener, place, &size);
+    for (int i = 0; i < kTries; ++i) {
+      const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+      (void)::connect(fd, place, size);
+      (void)::accept(listener, nullptr, nullptr);
+      const linger hour = {.l_onoff = 1, .l_linger = 3600};
+      ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &hour, sizeof hour);
+      for (int round = 0; round < 3; ++round) {
+        while (::send(fd, data.data(), data.size(), MSG_DONTWAIT) > 0) {
+        }
+        ::usleep(100);
+      }
+      static long delay = 0;
+      delay = ::rand() % 5000;
+      may_close = -1;
+      pthread_t thread = {};
+      if (::pthread_create(&thread, nullptr, close_soon, &delay) != 0) break;
+      ::usleep(200);
+      may_close = fd;
+      (void)::connect(fd, place, size);
+    }
+    ::_exit(0);
+  }
+}
+
 void ignore(int /*signal*/) {}
 
 // Children that are killed, and parents that are interrupted, while the call waits.
@@ -204,10 +257,11 @@ int main(int count, char** words) {
   if (what == "hidden") connect_from_hidden_memory();
   if (what == "familyless") send_without_family();
   if (what == "thread") reach_from_a_thread(false);
+  if (what == "linger") leave_the_last_close_to_others();
   if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
     misbehave::usage(
         "attempt send | mapped | families | storm N M | swap N | die N | hidden | familyless | "
-        "thread | orphan");
+        "thread | orphan | linger");
   return 0;
 }

@@ -255,6 +255,14 @@ TEST(WatchUnderAttack, HearsOfThreadsWhoseDescriptorsAreTheirOwn) {
         << how;
 }
 
+// close(2) of the last copy of a socket waits for as long as the command says.
+TEST(WatchUnderAttack, IsNotKeptWaitingByWhatItClosesLast) {
+  ResourceLimits limits;
+  limits.wall_time = std::chrono::seconds(4);
+  const Seen seen = watch(attempt({"linger"}, Mode::Loopback).limits(limits));
+  EXPECT_TRUE(std::holds_alternative<TimedOut>(seen.outcome.ending));
+}
+
 TEST(WatchUnderAttack, SurvivesThoseWhoDieInTheMiddle) {
   const std::size_t before = open_descriptors();
   const Seen seen = watch(attempt({"die", "100"}));

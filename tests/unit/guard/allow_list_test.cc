@@ -90,7 +90,8 @@ TEST(AllowList, UsableAreThePublicAndTheNamed) {
 TEST(AllowList, AnUnspecifiedAddressIsLoopback) {
   const std::vector<Address> nowhere = {*parse_address("0.0.0.0"), *parse_address("::"),
                                         *parse_address("::ffff:0.0.0.0")};
-  const UsableAddresses all = usable_addresses(policy_of({"a.test", "0.0.0.0/0", "::/0"}), nowhere, 80);
+  const UsableAddresses all =
+      usable_addresses(policy_of({"a.test", "0.0.0.0/0", "::/0"}), nowhere, 80);
   EXPECT_TRUE(all.usable.empty());
   EXPECT_EQ(all.refused, "127.0.0.1 is loopback");
   const NetworkPolicy policy = policy_of({"0.0.0.0/0", "::/0"});

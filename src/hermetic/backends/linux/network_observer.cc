@@ -189,7 +189,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   if (address && !address->is_internet()) {
     // Of another kind: not a way out, unless it changes before the kernel reads it. So a socket
     // that could go there hears from us what it would hear from the kernel.
-    if (const UniqueFd socket = copy_of_socket(); socket.is_open() && is_of_internet(socket.get()))
+    if (const auto socket = copy_of_socket(); socket.is_open() && is_of_internet(socket.get()))
       heard.answer = -EAFNOSUPPORT;
     return;
   }
@@ -197,7 +197,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   // To where the socket is connected to, which was heard of. Only a question for a name is news.
   const bool connected = call.kind == Kind::Send && !address;
   if (connected && name.empty()) return;
-  const UniqueFd socket = copy_of_socket();
+  const auto socket = copy_of_socket();
   if (!address && socket.is_open())
     address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
   if (address && !address->is_internet()) return;

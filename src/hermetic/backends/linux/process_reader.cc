@@ -153,10 +153,12 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   return found;
 }
 
-UniqueFd ProcessReader::descriptor_of(pid_t thread, int number) {
-  const Known* known = look_at(thread, Care::Exact);
-  if (known == nullptr || !known->pidfd.is_open()) return {};
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->pidfd.get(), number, 0)));
+ProcessReader::Copy ProcessReader::descriptor_of(pid_t thread, int number) {
+  const Known* known = closer_.is_stuck() ? nullptr : look_at(thread, Care::Exact);
+  UniqueFd copy;
+  if (known != nullptr && known->pidfd.is_open())
+    copy = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->pidfd.get(), number, 0)));
+  return {std::move(copy), closer_};
 }
 
 }  // namespace hermetic::linux_backend

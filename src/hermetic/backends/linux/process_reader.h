@@ -12,8 +12,10 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "hermetic/backends/linux/descriptor_closer.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/run/event.h"
 
@@ -28,8 +30,26 @@ class ProcessReader {
 
   // The caller first. Empty if it is gone.
   [[nodiscard]] std::vector<ProcessFacts> chain(pid_t thread);
-  // A copy of its descriptor; closed if there is none.
-  [[nodiscard]] UniqueFd descriptor_of(pid_t thread, int number);
+
+  // A copy of a descriptor; closed if there is none.
+  class Copy {
+   public:
+    Copy(UniqueFd descriptor, DescriptorCloser& closer)
+        : descriptor_(std::move(descriptor)), closer_(closer) {}
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+    ~Copy() { closer_.close(std::move(descriptor_)); }
+
+    [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
+    [[nodiscard]] int get() const { return descriptor_.get(); }
+
+   private:
+    UniqueFd descriptor_;
+    DescriptorCloser& closer_;
+  };
+  [[nodiscard]] Copy descriptor_of(pid_t thread, int number);
+  // The command keeps us from closing what we have copied.
+  [[nodiscard]] bool is_held_up() const { return closer_.is_stuck(); }
 
  private:
   struct Known {
@@ -49,6 +69,7 @@ class ProcessReader {
 
   pid_t init_;
   std::uint64_t question_ = 1;
+  DescriptorCloser closer_;
   std::list<Known> known_;  // the latest first
 };
 

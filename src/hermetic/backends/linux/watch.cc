@@ -128,6 +128,11 @@ void Watch::answer_one() {
   if (options_.watched.processes) hear_program(question);
   if (options_.watched.files && files_.hear(question)) credit(question);
   if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  if (!processes_.is_held_up()) return;
+  // An attack: whoever reaches for the network from now on is told that there is none.
+  note({.act = "close", .subject = "sockets that keep hermetic waiting", .rule = "network-watched"},
+       {});
+  listener_.reset();
 }
 
 // Who it was is known only as long as the call waits: the number may be another's afterwards.

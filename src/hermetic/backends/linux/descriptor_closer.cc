@@ -1,0 +1,70 @@
+#include "hermetic/backends/linux/descriptor_closer.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hermetic::linux_backend {
+namespace {
+
+constexpr std::size_t kMostWaiting = 64;
+constexpr std::chrono::seconds kPatience{2};  // with a thread that may just not have had a turn
+
+}  // namespace
+
+struct DescriptorCloser::Queue {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<UniqueFd> waiting;
+  bool is_over = false;    // nothing more comes
+  bool has_ended = false;  // and nobody works here any more
+};
+
+void DescriptorCloser::work(const std::shared_ptr<Queue>& queue) {
+  std::unique_lock lock(queue->mutex);
+  while (!queue->is_over || !queue->waiting.empty()) {
+    queue->changed.wait(lock, [&] { return queue->is_over || !queue->waiting.empty(); });
+    std::vector<UniqueFd> closing = std::exchange(queue->waiting, {});
+    queue->changed.notify_all();
+    lock.unlock();
+    closing.clear();
+    lock.lock();
+  }
+  queue->has_ended = true;
+  queue->changed.notify_all();
+}
+
+DescriptorCloser::~DescriptorCloser() {
+  if (!queue_) return;
+  std::unique_lock lock(queue_->mutex);
+  queue_->is_over = true;
+  queue_->changed.notify_all();
+  (void)queue_->changed.wait_for(lock, kPatience, [&] { return queue_->has_ended; });
+}
+
+void DescriptorCloser::close(UniqueFd descriptor) {
+  if (!descriptor.is_open()) return;
+  if (!queue_) {
+    queue_ = std::make_shared<Queue>();
+    // The caller's signals are for the caller's threads.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread(work, queue_).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  std::unique_lock lock(queue_->mutex);
+  queue_->waiting.push_back(std::move(descriptor));
+  if (queue_->waiting.size() > kMostWaiting && !is_stuck_)
+    is_stuck_ = !queue_->changed.wait_for(lock, kPatience,
+                                          [&] { return queue_->waiting.size() <= kMostWaiting; });
+  queue_->changed.notify_all();
+}
+
+}  // namespace hermetic::linux_backend
