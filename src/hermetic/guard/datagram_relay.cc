@@ -79,8 +79,11 @@ void DatagramRelay::make_room() {
 void DatagramRelay::open(const std::shared_ptr<Flow>& flow, const Route& route) {
   int error = EHOSTUNREACH;
   for (const Address& address : route.addresses) {
-    UniqueFd outside(::socket(is_ipv4(address) ? AF_INET : AF_INET6,
-                              SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    errno = EMFILE;
+    UniqueFd outside;
+    if (poller_.has_room())
+      outside = UniqueFd(::socket(is_ipv4(address) ? AF_INET : AF_INET6,
+                                  SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const SocketAddress form = socket_address(address, port_);
     if (!outside.is_open() || ::connect(outside.get(), form.get(), form.size) != 0) {
       error = errno;

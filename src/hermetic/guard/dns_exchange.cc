@@ -60,6 +60,8 @@ void DnsExchange::ask_next() {
 
 bool DnsExchange::open(int type) {
   watch_ = {};
+  socket_.reset();
+  if (!poller_.has_room()) return false;
   socket_ = UniqueFd(::socket(is_ipv4(server().address) ? AF_INET : AF_INET6,
                               type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_.is_open()) return false;

@@ -13,6 +13,7 @@ namespace {
 constexpr int kMostDatagrams = 64;  // per wake-up
 constexpr std::size_t kMostStreams = 64;
 constexpr std::chrono::seconds kIdle{20};
+constexpr std::chrono::milliseconds kRetry{100};
 constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
 constexpr int kMostSteps = 192;        // of a stream per turn: it takes three for a question
 constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -59,8 +60,16 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
 
 void DnsService::on_connection(Socket& listener) {
   for (int i = 0; i < kMostDatagrams; ++i) {
-    UniqueFd fd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.is_open()) return;
+    errno = EMFILE;
+    UniqueFd fd;
+    if (poller_.has_room())
+      fd = UniqueFd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.is_open()) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      listener.watch.change(0);  // it would be told of the same connection again and again
+      listener.retry = Clock::now() + kRetry;
+      return;
+    }
     if (streams_.size() >= kMostStreams) continue;
     const std::uint64_t id = ++last_;
     const auto stream = std::make_shared<Stream>();
@@ -135,6 +144,8 @@ std::optional<Clock::time_point> DnsService::due() const {
   std::optional<Clock::time_point> first;
   for (const auto& [id, stream] : streams_)
     if (!first || stream->deadline < *first) first = stream->deadline;
+  for (const auto& socket : sockets_)
+    if (socket->retry && (!first || *socket->retry < *first)) first = socket->retry;
   return first;
 }
 
@@ -144,6 +155,11 @@ void DnsService::on_time(Clock::time_point now) {
     const bool is_over = now >= at->second->deadline;
     ++at;
     if (is_over) end(id);
+  }
+  for (const auto& socket : sockets_) {
+    if (!socket->retry || now < *socket->retry) continue;
+    socket->retry.reset();
+    socket->watch.change(EPOLLIN);
   }
 }
 

@@ -29,6 +29,7 @@ class DnsService {
   struct Socket {
     UniqueFd fd;
     Poller::Watch watch;
+    std::optional<Clock::time_point> retry;  // of a listener: there were no descriptors left
   };
   struct Stream {
     UniqueFd fd;

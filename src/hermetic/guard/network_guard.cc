@@ -95,7 +95,7 @@ class NetworkGuard::State {
   NameLookup lookup_;
   Resolver resolver_;
   DnsService dns_;
-  PipePool pipes_;
+  PipePool pipes_{*poller_};
   std::set<Place> resolvers_;
   std::map<Place, Opened*> places_;
   std::vector<std::unique_ptr<Opened>> opened_;
@@ -202,8 +202,11 @@ Result<void> NetworkGuard::State::open(Opened& opened) {
 
 void NetworkGuard::State::accept_from(Opened& opened) {
   while (connections_.size() < options_.most_connections) {
-    UniqueFd client(
-        ::accept4(opened.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    errno = EMFILE;
+    UniqueFd client;
+    if (poller_->has_room())
+      client = UniqueFd(
+          ::accept4(opened.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.is_open()) {
       start(opened, std::move(client));
       continue;
@@ -332,7 +335,7 @@ void NetworkGuard::State::finish() {
   for (const auto& opened : opened_)
     if (opened->datagrams) opened->datagrams->end_all();
   poller_->do_later();
-  pipes_ = {};
+  pipes_ = PipePool(*poller_);
 }
 
 Result<NetworkGuard> NetworkGuard::make(Options options, Sockets sockets) {

@@ -20,6 +20,7 @@ std::optional<Pipe> PipePool::take() {
     idle_.pop_back();
     return pipe;
   }
+  if (!poller_->has_room()) return {};
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return {};
   Pipe pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/poller.h"
 
 namespace hermetic::guard {
 
@@ -18,10 +19,13 @@ struct Pipe {
 
 class PipePool {
  public:
+  explicit PipePool(const Poller& poller) : poller_(&poller) {}
+
   [[nodiscard]] std::optional<Pipe> take();  // nothing if there are no descriptors left
   void give_back(Pipe pipe);                 // empty
 
  private:
+  const Poller* poller_;  // borrowed
   std::vector<Pipe> idle_;
 };
 

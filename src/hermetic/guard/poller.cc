@@ -1,6 +1,8 @@
 #include "hermetic/guard/poller.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cerrno>
@@ -30,6 +32,14 @@ Result<std::unique_ptr<Poller>> Poller::make() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_open()) return system_error("cannot watch the sandbox's connections", errno);
   return std::unique_ptr<Poller>(new Poller(std::move(epoll)));
+}
+
+// The kernel gives out the lowest number that is free.
+bool Poller::has_room() const {
+  const UniqueFd next(::fcntl(epoll_.get(), F_DUPFD_CLOEXEC, 0));
+  rlimit limit = {};
+  if (!next.is_open() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  return static_cast<rlim_t>(next.get()) < limit.rlim_cur - limit.rlim_cur / 4;
 }
 
 Poller::Watch Poller::watch(int fd, std::uint32_t events, Handler handler) {

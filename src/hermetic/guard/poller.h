@@ -46,6 +46,10 @@ class Poller {
   static Result<std::unique_ptr<Poller>> make();
   [[nodiscard]] int descriptor() const { return epoll_.get(); }
 
+  // May there be more descriptors? A quarter of those that the process may have is left to others:
+  // without any, nobody could look at the command and keep its limits.
+  [[nodiscard]] bool has_room() const;
+
   // If it cannot be watched, the handler is told EPOLLERR in the next serve().
   [[nodiscard]] Watch watch(int fd, std::uint32_t events, Handler handler);
 
