@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -222,6 +223,19 @@ void* close_soon(void* delay) {
   }
 }
 
+// Becomes another program whose memory looks the same, as every program does without randomness.
+void become(char** words) {
+  constexpr unsigned long kAsk = 0xFFFFFFFF;
+  if ((::personality(kAsk) & ADDR_NO_RANDOMIZE) == 0) {
+    ::personality(ADDR_NO_RANDOMIZE);
+    ::execv(words[0], words);
+  }
+  connect_to(address_of("127.0.0.1", 1011));
+  if (std::string_view(words[0]) == words[2]) return;
+  words[0] = words[2];
+  ::execv(words[0], words);
+}
+
 void ignore(int /*signal*/) {}
 
 // Children that are killed, and parents that are interrupted, while the call waits.
@@ -258,10 +272,11 @@ int main(int count, char** words) {
   if (what == "familyless") send_without_family();
   if (what == "thread") reach_from_a_thread(false);
   if (what == "linger") leave_the_last_close_to_others();
+  if (what == "become" && count == 3) become(words);
   if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
     misbehave::usage(
         "attempt send | mapped | families | storm N M | swap N | die N | hidden | familyless | "
-        "thread | orphan | linger");
+        "thread | orphan | linger | become PROGRAM");
   return 0;
 }

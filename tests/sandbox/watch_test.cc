@@ -255,6 +255,19 @@ TEST(WatchUnderAttack, HearsOfThreadsWhoseDescriptorsAreTheirOwn) {
         << how;
 }
 
+TEST(WatchUnderAttack, TellsProgramsApartThatLookTheSame) {
+  const TempDir dir;
+  for (const char* name : {"first", "other"})
+    std::filesystem::copy_file(misbehave("attempt"), dir / name);
+  const Seen seen = watch(sandboxed({dir / "first", "become", dir / "other"})
+                              .input(dir / "first")
+                              .input(dir / "other"));
+  Words who;
+  for (const Event& event : seen.events)
+    if (event.act == "connect") who.push_back(event.processes.at(0).executable);
+  EXPECT_THAT(who, ElementsAre(dir / "first", dir / "other"));
+}
+
 // close(2) of the last copy of a socket waits for as long as the command says.
 TEST(WatchUnderAttack, IsNotKeptWaitingByWhatItClosesLast) {
   ResourceLimits limits;

@@ -143,7 +143,15 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   std::vector<ProcessFacts> found;
   while (thread > 1 && thread != init_ && found.size() < kLongestChain) {
     const bool caller = found.empty();
-    const Known* known = look_at(thread, caller ? Care::Exact : Care::Words);
+    const Care care = caller ? Care::Exact : Care::Words;
+    Known* known = look_at(thread, care);
+    // Without address space randomisation the mark of another program may be the same.
+    if (caller && known != nullptr &&
+        known->facts.executable != read_link(fmt::format("/proc/{}/exe", thread))) {
+      known->question = 0;
+      known->mark.clear();
+      known = look_at(thread, care);
+    }
     if (known == nullptr) break;
     found.push_back(known->facts);
     // It may change at any time, and nothing tells.
