@@ -146,15 +146,27 @@ class Probes {
     return result == 0;
   }
 
+  // That of the secret, which is random: making what is there already fails wherever it is.
+  [[nodiscard]] const char* fresh_name() const {
+    const char* name = targets_.secret;
+    for (const char* at = name; *at != '\0'; ++at)
+      if (*at == '/') name = at + 1;
+    return *name != '\0' ? name : ".hermetic-probe";
+  }
+
   [[nodiscard]] bool writes_input() const {
     constexpr long kMakeNew = 0301;  // O_WRONLY | O_CREAT | O_EXCL
     const long directory =
         call(__NR_openat, -100 /* AT_FDCWD */, address(targets_.input), 02200000 /* O_PATH… */);
     if (directory < 0) return false;
-    const long file = call(__NR_openat, directory, address(".hermetic-probe"), kMakeNew, 0600);
-    if (file >= 0) call(__NR_unlinkat, directory, address(".hermetic-probe"), 0);
+    const char* name = fresh_name();
+    const long file = call(__NR_openat, directory, address(name), kMakeNew, 0600);
+    if (file >= 0) call(__NR_unlinkat, directory, address(name), 0);
+    // Only this says that it is read only, and it does so whoever asks: to be refused for want of
+    // permission proves nothing. Who may not even look into it learns no more.
+    const bool held = file == -EROFS || call(__NR_faccessat, directory, address("."), 1) < 0;
     call(__NR_close, directory);
-    return closes(file);
+    return closes(file) || !held;
   }
 
   const ProbeTargets& targets_;
