@@ -16,10 +16,9 @@ bool is_loopback(std::string_view subject) {
 }
 
 // The option, which stands for the line `network:` of a spec.
-std::string remedy_for(const Violation& violation) {
-  const std::string_view act = violation.act;
-  const std::string_view subject = violation.subject;
-  if (act == "socket" || act == "more") return "nothing: no spec allows it";
+std::string remedy_for(std::string_view act, std::string_view subject) {
+  if (act == "socket" || act == "close" || act == "more" || subject == "a hidden address")
+    return "nothing: no spec allows it";
   if (act == "resolve") return fmt::format("--allow-host {}", printable(subject));
   if (act == "listen" || is_loopback(subject)) return "--network loopback (the sandbox's own)";
   return fmt::format("--allow-host {}", printable(subject.substr(0, subject.rfind('/'))));
@@ -36,10 +35,10 @@ std::string violation_report(const std::vector<Violation>& violations, const Red
     const Violation& violation = violations[i];
     const std::string times =
         violation.count == 1 ? "" : fmt::format(", {} times", violation.count);
+    const std::string subject = redaction.clean(violation.subject);
     text += fmt::format("\n  {} {}{}\n    by {}\n    denied by {}; to allow it: {}", violation.act,
-                        printable(redaction.clean(violation.subject)), times,
-                        printable(redaction.clean(violation.detail)), printable(violation.rule),
-                        remedy_for(violation));
+                        printable(subject), times, printable(redaction.clean(violation.detail)),
+                        printable(violation.rule), remedy_for(violation.act, subject));
   }
   if (shown < violations.size())
     text +=

@@ -111,3 +111,11 @@ without_volatile() { sed 's/"volatile":.*//' "$1"; }
   run -124 hermetic run --quiet --events events.jsonl --env DEMO_KEY=wall_time --timeout 300ms -- sleep 1000
   grep -q '"detail":"\[redacted:DEMO_KEY\]"' events.jsonl
 }
+
+@test "a secret that is sent as a name is struck out of what people are told, too" {
+  run hermetic run --env DEMO_KEY=verysecretword -- python3 -c 'import socket
+try: socket.getaddrinfo("verysecretword.example.org", 80)
+except OSError: pass'
+  [[ $output == *'resolve [redacted:DEMO_KEY].example.org'* ]]
+  [[ $output != *verysecretword.* ]]
+}
