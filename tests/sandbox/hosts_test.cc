@@ -117,7 +117,14 @@ std::string python(const std::string& script, const Words& hosts) {
   return asked({"/usr/bin/python3", "-c", "import socket, select\n" + script}, hosts);
 }
 
-TEST(AllowedHosts, AreReachedAndNobodyElseIs) {
+class AllowedHosts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SKIP_UNLESS_ANSWERED(ask_with_own_mounts([] { return std::string("yes"); }));
+  }
+};
+
+TEST_F(AllowedHosts, AreReachedAndNobodyElseIs) {
   EXPECT_EQ(fetched("http://web.example.org/", {"web.example.org:80"}), "page for web.example.org");
   EXPECT_THAT(fetched("http://other.example.org/", {"web.example.org:80"}),
               HasSubstr("| resolve other.example.org"));
@@ -128,12 +135,12 @@ TEST(AllowedHosts, AreReachedAndNobodyElseIs) {
       << "a name does not allow its address";
 }
 
-TEST(AllowedHosts, AreNamesBelowADomainToo) {
+TEST_F(AllowedHosts, AreNamesBelowADomainToo) {
   EXPECT_EQ(fetched("http://www.sub.example.org/", {"*.example.org"}),
             "page for www.sub.example.org");
 }
 
-TEST(AllowedHosts, AreRangesOfAddresses) {
+TEST_F(AllowedHosts, AreRangesOfAddresses) {
   EXPECT_EQ(fetched("http://192.0.2.80/", {"192.0.2.0/24:80"}), "page for 192.0.2.80");
   EXPECT_THAT(fetched("http://10.0.0.1/", {"192.0.2.0/24:80"}),
               HasSubstr("| connect 10.0.0.1:80/tcp"));
@@ -142,14 +149,14 @@ TEST(AllowedHosts, AreRangesOfAddresses) {
 }
 
 // DNS rebinding: whoever owns the name does not own the network here.
-TEST(AllowedHosts, AreNotThosePrivateAddressesThatANameLeadsTo) {
+TEST_F(AllowedHosts, AreNotThosePrivateAddressesThatANameLeadsTo) {
   EXPECT_THAT(fetched("http://inside.example.org/", {"inside.example.org"}),
               Not(HasSubstr("page for")));
   EXPECT_EQ(fetched("http://inside.example.org/", {"inside.example.org", "10.0.0.1"}),
             "page for inside.example.org");
 }
 
-TEST(AllowedHosts, AreReachedByProgramsAsTheyAre) {
+TEST_F(AllowedHosts, AreReachedByProgramsAsTheyAre) {
   const Words hosts = {"web.example.org:80", "web.example.org:7"};
   if (exists("/usr/bin/wget")) {
     EXPECT_EQ(asked({"wget", "-q", "-O", "-", "http://web.example.org/"}, hosts),
@@ -176,7 +183,7 @@ TEST(AllowedHosts, AreReachedByProgramsAsTheyAre) {
             "page for web.example.org\n");
 }
 
-TEST(AllowedHosts, AreReachedInEveryWayToConnect) {
+TEST_F(AllowedHosts, AreReachedInEveryWayToConnect) {
   const Words hosts = {"web.example.org:7"};
   EXPECT_EQ(python("s = socket.socket(); s.setblocking(False)\n"
                    "e = select.epoll(); e.register(s, select.EPOLLOUT)\n"
@@ -204,7 +211,7 @@ TEST(AllowedHosts, AreReachedInEveryWayToConnect) {
               HasSubstr("| sendto web.example.org:8/udp"));
 }
 
-TEST(AllowedHosts, CountWhatIsSentAndReceived) {
+TEST_F(AllowedHosts, CountWhatIsSentAndReceived) {
   class Traffic final : public EventSink {
    public:
     void on_event(const Event& event) override {
@@ -228,7 +235,7 @@ TEST(AllowedHosts, CountWhatIsSentAndReceived) {
             "sent 100000 web.example.org:7;received 100000 web.example.org:7;");
 }
 
-TEST(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
+TEST_F(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
   EXPECT_EQ(python("s = socket.create_server(('127.0.0.1', 7007))\n"
                    "c = socket.create_connection(('127.0.0.1', 7007))\n"
                    "s.accept()[0].sendall(b'own'); print(c.recv(3).decode())",
@@ -239,7 +246,7 @@ TEST(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
       << "that of the host is another";
 }
 
-TEST(AllowedHosts, AreProvedToBeAllThereIs) {
+TEST_F(AllowedHosts, AreProvedToBeAllThereIs) {
   EXPECT_EQ(in_world([] {
               const SpecBuilder builder = sandboxed({"true"}).network(
                   NetworkPolicy::allow_hosts({"web.example.org:7"}).value());

@@ -62,7 +62,14 @@ std::size_t secrets_left() {
   return left;
 }
 
-TEST(Prove, TriesAllThatTheSpecForbidsAndThenRuns) {
+class Prove : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SKIP_UNLESS_ANSWERED(ask_with_own_mounts([] { return std::string("yes"); }));
+  }
+};
+
+TEST_F(Prove, TriesAllThatTheSpecForbidsAndThenRuns) {
   const std::size_t before = secrets_left();
   EXPECT_EQ(in_empty_network([] { return proved(echo(), linux_backend::lower); }),
             "ran\n tcp udp dns io_uring vsock listen secret input");
@@ -77,7 +84,7 @@ TEST(Prove, TriesAllThatTheSpecForbidsAndThenRuns) {
   EXPECT_EQ(secrets_left(), before);
 }
 
-TEST(Prove, RunsNothingWhereInputsCanBeWritten) {
+TEST_F(Prove, RunsNothingWhereInputsCanBeWritten) {
   const TempDir dir;
   const std::string input = dir.directory("in");
   const auto unsealed = [](const Plan& plan, const Facts& facts) {
@@ -98,7 +105,7 @@ TEST(Prove, RunsNothingWhereInputsCanBeWritten) {
   EXPECT_THAT(names_of(input), ::testing::IsEmpty());
 }
 
-TEST(Prove, RunsNothingWhereSecretsShow) {
+TEST_F(Prove, RunsNothingWhereSecretsShow) {
   const auto shows_all = [](const Plan& /*plan*/, const Facts& facts) {
     LinuxBackend backend = LinuxBackend::make().value();
     const SpecBuilder builder = echo().input("/var/tmp");
@@ -108,7 +115,7 @@ TEST(Prove, RunsNothingWhereSecretsShow) {
             "the sandbox does not hold: what must fail inside succeeds there: secret");
 }
 
-TEST(Prove, RunsNothingWhereCallsAreNotFiltered) {
+TEST_F(Prove, RunsNothingWhereCallsAreNotFiltered) {
   const auto unfiltered = [](const Plan& plan, const Facts& facts) {
     LoweredScript script = linux_backend::lower(plan, facts);
     linux_backend::InitConfig config;
@@ -124,7 +131,7 @@ TEST(Prove, RunsNothingWhereCallsAreNotFiltered) {
       << "who listens refuses them, too";
 }
 
-TEST(Prove, SecretsOfKilledRunsAreRemovedAndNoOthers) {
+TEST_F(Prove, SecretsOfKilledRunsAreRemovedAndNoOthers) {
   const std::string prefix = "/var/tmp/.hermetic-secret-" + std::to_string(::geteuid()) + "-";
   std::string left = prefix + "XXXXXX";
   std::string held = prefix + "XXXXXX";
