@@ -160,7 +160,8 @@ SpecBuilder Scene::builder() const {
   SpecBuilder builder = shell("");
   builder.input(folder_ + "/in", {folder_ + "/in/secret"})
       .temp(folder_ + "/temp")
-      .network({.mode = NetworkPolicy::Mode::Loopback});
+      .network(kind_.hosts ? NetworkPolicy::allow_hosts({"127.0.0.1:9"}).value()
+                           : NetworkPolicy{.mode = NetworkPolicy::Mode::Loopback});
   if (has(Outputs::Whole)) {
     script += "; echo $line >box/out/line; echo new >box/out/old; echo new >box/file";
     builder.output(folder_ + "/box/out")

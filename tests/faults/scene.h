@@ -34,6 +34,7 @@ class Scene {
     Mounts mounts = Mounts::New;
     bool terminal = false;  // of its own, and observed: what else init and the child can do
     bool program = false;   // hermetic itself, not the library
+    bool hosts = false;     // an allow list, and so the guard
   };
 
   explicit Scene(const Kind& kind);

@@ -2,6 +2,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
+
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_image.h"
 #include "hermetic/backends/linux/launch.h"
@@ -84,6 +86,12 @@ TEST(StepThatFails, IsNamedWithOlderMountCalls) {
 
 TEST(StepThatFails, IsNamedWithATerminal) {
   expect_no_complaints([] { return complaints_about_names({.terminal = true}); });
+}
+
+// The guard's sockets are made one by one, by hundreds of calls: with --long.
+TEST(StepThatFails, IsNamedWithAllowedHosts) {
+  if (std::getenv("HERMETIC_LONG") == nullptr) GTEST_SKIP() << "with ./check --long";
+  expect_no_complaints([] { return complaints_about_names({.hosts = true}); });
 }
 
 // The same without a tracer: each step in turn is replaced by one that cannot be done.

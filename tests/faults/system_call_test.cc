@@ -53,6 +53,13 @@ TEST(FaultsOfTheSupervisor, OfTheProgram) {
   });
 }
 
+TEST(FaultsOfTheSupervisor, LeaveNothingOfAGuard) {
+  expect_no_complaints([] {
+    return complaints_of({.hosts = true},
+                         {{Role::Supervisor, EPERM, 2}, {Role::Supervisor, EMFILE, 3}});
+  });
+}
+
 TEST(FaultsOfInit, LeaveNothing) {
   expect_no_complaints([] {
     return complaints_of({},
