@@ -89,7 +89,7 @@ TEST(StepThatFails, IsNamedWithATerminal) {
 }
 
 // The guard's sockets are made one by one, by hundreds of calls: with --long.
-TEST(StepThatFails, IsNamedWithAllowedHosts) {
+TEST(StepOfAGuardThatFails, IsNamed) {
   if (std::getenv("HERMETIC_LONG") == nullptr) GTEST_SKIP() << "with ./check --long";
   expect_no_complaints([] { return complaints_about_names({.hosts = true}); });
 }
