@@ -42,6 +42,8 @@ using Clock = std::chrono::steady_clock;
 
 // How long init gets to end everybody and count them, before it is ended itself.
 constexpr std::chrono::milliseconds kLastGrace{1000};
+// How long the size of the caller's window may differ from that of the command's terminal.
+constexpr std::chrono::milliseconds kLookAtWindow{500};
 
 class LinuxRun final : public Run {
  public:
@@ -251,6 +253,10 @@ class LinuxRun final : public Run {
       next = std::min(next.value_or(*due), *due);
     if (const auto due = guard_ ? guard_->due() : std::nullopt)
       next = std::min(next.value_or(*due), *due);
+    if (relay_) {
+      const Clock::time_point soon = Clock::now() + kLookAtWindow;
+      next = std::min(next.value_or(soon), soon);
+    }
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
@@ -273,7 +279,7 @@ class LinuxRun final : public Run {
     if (relay_) relay_->watch(watched);
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
-    if (ready < 0 && relay_) relay_->copy_size();  // perhaps SIGWINCH
+    if (relay_) relay_->copy_size();  // perhaps SIGWINCH, which may come when nobody waits
     if (guard_) guard_->serve();
     on_time();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};
