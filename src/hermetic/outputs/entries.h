@@ -11,7 +11,8 @@
 namespace hermetic {
 
 // Which object it is, also after it has been renamed. The number of an inode is given out again
-// when its file is gone; the moment of its birth is not. 0 where the file system does not tell.
+// when its file is gone; the moment of its birth, to a tick of the kernel's clock (some
+// milliseconds), is not. 0 where the file system does not tell.
 struct ObjectIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -319,8 +319,10 @@ TEST(Recovery, ThatCannotPutEverythingBackKeepsEverything) {
   // Somebody has written a file since.
   expect_kept_until_removed(
       {[](const TempDir& dir) {
-         std::filesystem::remove(dir / "w/out/" + kOdd);
-         dir.file("w/out/" + kOdd, "by somebody else");
+         // Made before ours goes: a file made after it can have its inode number, and within one
+         // tick of the kernel's clock its birth, too.
+         dir.file("theirs", "by somebody else");
+         std::filesystem::rename(dir / "theirs", dir / "w/out/" + kOdd);
        },
        [](const TempDir& dir) { std::filesystem::remove(dir / "w/out/" + kOdd); }});
   // Another directory is there, or a link to one, or none.
@@ -339,7 +341,7 @@ TEST(Recovery, ThatCannotPutEverythingBackKeepsEverything) {
 TEST(Recovery, KeepsWhatTookThePlaceOfAWholeOutput) {
   Publication publication;
   publication.interrupt(publication.acts.size(), true);
-  std::filesystem::remove_all(publication.dir / "w/whole");
+  std::filesystem::rename(publication.dir / "w/whole", publication.dir / "aside");
   publication.dir.file("w/whole/third", "by somebody else");
   EXPECT_THAT(recover(publication.dir), only(Fate::Kept));
   EXPECT_TRUE(std::filesystem::exists(publication.dir / "w/whole/third"));
