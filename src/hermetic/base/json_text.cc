@@ -47,6 +47,18 @@ JsonText& JsonText::number(std::uint64_t value) {
   return *this;
 }
 
+JsonText& JsonText::integer(std::int64_t value) {
+  separate();
+  text_ += std::to_string(value);
+  return *this;
+}
+
+JsonText& JsonText::null() {
+  separate();
+  text_ += "null";
+  return *this;
+}
+
 JsonText& JsonText::boolean(bool value) {
   separate();
   text_ += value ? "true" : "false";

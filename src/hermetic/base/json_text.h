@@ -20,7 +20,9 @@ class JsonText {
   // can be mistaken for.
   JsonText& text(std::string_view value);
   JsonText& number(std::uint64_t value);
+  JsonText& integer(std::int64_t value);
   JsonText& boolean(bool value);
+  JsonText& null();
 
   [[nodiscard]] const std::string& str() const { return text_; }
 

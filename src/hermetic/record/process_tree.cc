@@ -1,0 +1,72 @@
+#include "hermetic/record/process_tree.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+// By what they ran, not by when they started.
+bool before(const ProcessNode& a, const ProcessNode& b) {
+  return std::tie(a.executed, a.arguments, a.pid) < std::tie(b.executed, b.arguments, b.pid);
+}
+
+}  // namespace
+
+void ProcessTree::add(const Event& event) {
+  for (std::size_t i = 0; i < event.processes.size(); ++i) {
+    const ProcessFacts& facts = event.processes[i];
+    if (seen_.size() >= kMost && !seen_.contains(facts.pid)) continue;
+    Seen& seen = seen_[facts.pid];
+    seen.parent = facts.parent;
+    seen.node.pid = facts.pid;
+    if (!facts.arguments.empty()) seen.node.arguments = facts.arguments;
+    const bool executes = i == 0 && event.kind == Event::Kind::Process;
+    if (executes && (seen.node.executed.empty() || seen.node.executed.back() != event.subject))
+      seen.node.executed.push_back(event.subject);
+  }
+}
+
+std::vector<ProcessNode> ProcessTree::finish() && {
+  std::map<int, std::vector<int>> children;
+  for (const auto& [pid, seen] : seen_)
+    children[seen_.contains(seen.parent) && seen.parent != pid ? seen.parent : 0].push_back(pid);
+  // Numbers are given out again: of two that name each other as parent, the tree must not go in a
+  // circle. Each is taken once.
+  std::vector<ProcessNode> roots;
+  const auto take = [&](const auto& self, int pid) -> ProcessNode {
+    ProcessNode node = std::move(seen_[pid].node);
+    const std::vector<int> below = std::exchange(children[pid], {});
+    for (const int child : below) node.children.push_back(self(self, child));
+    std::sort(node.children.begin(), node.children.end(), before);
+    return node;
+  };
+  for (const int pid : std::exchange(children[0], {})) roots.push_back(take(take, pid));
+  std::sort(roots.begin(), roots.end(), before);
+  return roots;
+}
+
+nlohmann::json process_tree_as_json(const std::vector<ProcessNode>& roots,
+                                    const Redaction& redaction) {
+  using nlohmann::json;
+  json list = json::array();
+  for (const ProcessNode& node : roots) {
+    json executed = json::array();
+    for (const std::string& program : node.executed)
+      executed.push_back(printable(redaction.clean(program)));
+    json arguments = json::array();
+    for (const std::string& argument : redaction.clean_arguments(node.arguments))
+      arguments.push_back(printable(argument));
+    list.push_back({{"executed", std::move(executed)},
+                    {"arguments", std::move(arguments)},
+                    {"children", process_tree_as_json(node.children, redaction)}});
+  }
+  return list;
+}
+
+}  // namespace hermetic

@@ -1,0 +1,45 @@
+// The processes of a run, each under the one that started it, as far as they were seen.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "hermetic/record/redaction.h"
+#include "hermetic/run/event.h"
+
+namespace hermetic {
+
+struct ProcessNode {
+  int pid = 0;                             // outside; differs from run to run
+  std::vector<std::string> executed;       // programs that it asked to become, in order
+  std::vector<std::string> arguments;      // of the last program whose arguments were seen
+  std::vector<ProcessNode> children = {};  // in an order that does not depend on time
+
+  friend bool operator==(const ProcessNode&, const ProcessNode&) = default;
+};
+
+class ProcessTree {
+ public:
+  // Of kind Process or Network: anything that says who did it.
+  void add(const Event& event);
+  [[nodiscard]] std::vector<ProcessNode> finish() &&;  // those that nobody seen has started
+
+ private:
+  static constexpr std::size_t kMost = 20'000;
+
+  struct Seen {
+    int parent = 0;
+    ProcessNode node;
+  };
+  std::map<int, Seen> seen_;
+};
+
+// Without the numbers of processes: what two runs of the same command have in common.
+[[nodiscard]] nlohmann::json process_tree_as_json(const std::vector<ProcessNode>& roots,
+                                                  const Redaction& redaction);
+
+}  // namespace hermetic
