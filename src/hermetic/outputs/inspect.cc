@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 
-#include "hermetic/base/digest.h"
+#include "hermetic/base/file_digest.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -51,12 +49,8 @@ class Inspector {
   }
 
   Result<std::string> visit_link(int parent, const std::string& name, const std::string& path) {
-    std::array<char, PATH_MAX> text;
-    const ssize_t size = ::readlinkat(parent, name.c_str(), text.data(), text.size());
-    if (size < 0)
-      return system_error(fmt::format("cannot read the link '{}'", printable(path)), errno);
     ++files;
-    return "l " + sha256({text.data(), static_cast<std::size_t>(size)});
+    return "l " + TRY(digest_of_link(parent, name, path));
   }
 
   Result<std::string> visit_file(int parent, const std::string& name, const std::string& path,
@@ -74,15 +68,7 @@ class Inspector {
     }
     if (!file.is_open())
       return system_error(fmt::format("cannot open '{}'", printable(path)), errno);
-    Sha256 hash;
-    std::vector<char> block(std::size_t{1} << 17U);
-    for (;;) {
-      const ssize_t size = ::read(file.get(), block.data(), block.size());
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0) return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
-      if (size == 0) return kind + hash.finish();
-      hash.update({block.data(), static_cast<std::size_t>(size)});
-    }
+    return kind + TRY(digest_of_file(file.get(), path));
   }
 
   Result<std::string> visit_directory(int parent, const std::string& name, const std::string& path,
@@ -95,16 +81,12 @@ class Inspector {
       return refuse(path, "cannot be listed", "make it readable in the command");
     if (!opened) return std::move(opened).error();
     const UniqueFd directory = std::move(*opened);
-    Sha256 listing;
+    ListingDigest listing;
     for (const std::string& child : TRY(names_in(directory.get()))) {
       const std::string child_path = join(path, child);
       const auto& exceptions = publication_.exceptions;
       if (std::find(exceptions.begin(), exceptions.end(), child_path) != exceptions.end()) continue;
-      const std::string line = TRY(visit(directory.get(), child, child_path, depth + 1));
-      listing.update(line);
-      listing.update(" ");
-      listing.update(child);
-      listing.update(std::string_view("\0", 1));
+      listing.add(TRY(visit(directory.get(), child, child_path, depth + 1)), child);
     }
     return "d " + listing.finish();
   }

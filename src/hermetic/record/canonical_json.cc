@@ -61,14 +61,20 @@ void write(JsonText& text, const json& value) {
       return;
     }
     case json::value_t::boolean: text.boolean(value.get<bool>()); return;
-    case json::value_t::number_unsigned:
-      CHECK(value.get<std::uint64_t>() <= std::uint64_t{kLargest});
-      text.number(value.get<std::uint64_t>());
+    case json::value_t::number_unsigned: {
+      const auto number = value.get<std::uint64_t>();
+      if (number <= std::uint64_t{kLargest})
+        text.number(number);
+      else
+        text.text(std::to_string(number));
       return;
+    }
     case json::value_t::number_integer: {
       const auto number = value.get<std::int64_t>();
-      CHECK(number >= -kLargest && number <= kLargest);
-      text.integer(number);
+      if (number >= -kLargest && number <= kLargest)
+        text.integer(number);
+      else
+        text.text(std::to_string(number));
       return;
     }
     case json::value_t::null: text.null(); return;

@@ -7,9 +7,9 @@
 
 namespace hermetic {
 
-// Keys are sorted as UTF-16, nothing is escaped that need not be, no space is left. Numbers are
-// integers within 2^53 of zero: others have forms that programs disagree about, and are a mistake
-// of the caller. All texts are UTF-8.
+// Keys are sorted as UTF-16, nothing is escaped that need not be, no space is left. An integer more
+// than 2^53 from zero becomes a text, for readers disagree about its value; fractions, whose forms
+// they disagree about, are a mistake of the caller, as are texts that are not UTF-8.
 [[nodiscard]] std::string canonical_json(const nlohmann::json& document);
 
 }  // namespace hermetic

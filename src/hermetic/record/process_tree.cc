@@ -51,6 +51,15 @@ std::vector<ProcessNode> ProcessTree::finish() && {
   return roots;
 }
 
+std::set<std::string> executed_programs(const std::vector<ProcessNode>& roots) {
+  std::set<std::string> programs;
+  for (const ProcessNode& node : roots) {
+    programs.insert(node.executed.begin(), node.executed.end());
+    programs.merge(executed_programs(node.children));
+  }
+  return programs;
+}
+
 nlohmann::json process_tree_as_json(const std::vector<ProcessNode>& roots,
                                     const Redaction& redaction) {
   using nlohmann::json;

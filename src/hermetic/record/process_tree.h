@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class ProcessTree {
   };
   std::map<int, Seen> seen_;
 };
+
+// All that any of them asked to become; a search along PATH also asks for what is not there.
+[[nodiscard]] std::set<std::string> executed_programs(const std::vector<ProcessNode>& roots);
 
 // Without the numbers of processes: what two runs of the same command have in common.
 [[nodiscard]] nlohmann::json process_tree_as_json(const std::vector<ProcessNode>& roots,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct InputDigest {
 
 // Of every input of the spec, in the order of their paths. `executed` are the programs that the run
 // has executed. What cannot be read is listed as unreadable: the command could not read it, either.
-[[nodiscard]] Result<std::vector<InputDigest>> digest_inputs(
-    const Spec& spec, const std::vector<std::string>& executed);
+[[nodiscard]] Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
+                                                             const std::set<std::string>& executed);
 
 }  // namespace hermetic

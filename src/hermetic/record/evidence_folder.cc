@@ -1,0 +1,156 @@
+#include "hermetic/record/evidence_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "hermetic/base/file_digest.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic {
+namespace {
+
+Error cannot(std::string_view verb, std::string_view path, int os_error) {
+  return system_error(fmt::format("cannot {} '{}'", verb, printable(path)), os_error);
+}
+
+bool exists(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+// Made by hermetic: nothing else is replaced.
+bool is_evidence(const std::string& path) {
+  return exists(path + "/" + std::string(kVolatileFile)) &&
+         (exists(path + "/" + std::string(kManifestFile)) ||
+          exists(path + "/" + std::string(kReportFile)));
+}
+
+Result<void> make_directories(const std::string& path) {
+  for (Components part(path); part.next();)
+    if (::mkdir(std::string(part.prefix()).c_str(), 0777) != 0 && errno != EEXIST)
+      return cannot("make", part.prefix(), errno);
+  return {};
+}
+
+int rename_with(const std::string& from, const std::string& to, unsigned flags) {
+  const long result = ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
+  return result == 0 ? 0 : errno;
+}
+
+Result<void> collect(int directory, const std::string& prefix,
+                     std::map<std::string, Subject>& files) {
+  for (const std::string& name : TRY(names_in(directory))) {
+    const std::string path = prefix + name;
+    struct stat status = {};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return cannot("inspect", path, errno);
+    if (S_ISDIR(status.st_mode)) {
+      const UniqueFd below = TRY(open_directory(directory, name));
+      TRY(collect(below.get(), path + "/", files));
+      continue;
+    }
+    if (!S_ISREG(status.st_mode))
+      return invalid(
+          fmt::format("'{}' in the evidence is neither a file nor a folder", printable(path)));
+    const UniqueFd file(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!file.is_open()) return cannot("open", path, errno);
+    files[path] = {.name = path, .digest = TRY(digest_of_file(file.get(), path)) };
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<EvidenceFolder> EvidenceFolder::make(const std::string& path, IfThere if_there) {
+  if (exists(path) && (if_there == IfThere::Refuse || !is_evidence(path)))
+    return invalid(fmt::format("'{}' is there already", printable(path)),
+                   "choose a folder that does not exist; evidence is never mixed");
+  const std::string parent(parent_of(path));
+  TRY(make_directories(parent));
+  std::string place = join(parent, ".hermetic-evidence-XXXXXX");
+  if (::mkdtemp(place.data()) == nullptr) return cannot("make a folder in", parent, errno);
+  return EvidenceFolder(path, std::move(place), if_there);
+}
+
+EvidenceFolder::EvidenceFolder(EvidenceFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      place_(std::exchange(other.place_, {})),
+      if_there_(other.if_there_) {}
+
+EvidenceFolder::~EvidenceFolder() {
+  if (!place_.empty()) (void)remove_tree(AT_FDCWD, place_);
+}
+
+Result<std::string> EvidenceFolder::place_of(const std::string& name) {
+  std::string path = join(place_, name);
+  TRY(make_directories(std::string(parent_of(path))));
+  return path;
+}
+
+Result<void> EvidenceFolder::write(const std::string& name, std::string_view text) {
+  const std::string path = TRY(place_of(name));
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open()) return cannot("write", path, errno);
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return cannot("write", path, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<std::map<std::string, Subject>> EvidenceFolder::files() const { return files_in(place_); }
+
+Result<void> EvidenceFolder::publish() {
+  int os_error = rename_with(place_, path_, RENAME_NOREPLACE);
+  if (os_error == EEXIST && if_there_ == IfThere::Replace && is_evidence(path_)) {
+    os_error = rename_with(place_, path_, RENAME_EXCHANGE);
+    if (os_error == 0) {  // what is under our name now is the old one
+      (void)remove_tree(AT_FDCWD, place_);
+      place_.clear();
+      return {};
+    }
+  }
+  if (os_error != 0) return cannot("publish the evidence as", path_, os_error);
+  place_.clear();
+  return {};
+}
+
+Result<std::map<std::string, Subject>> files_in(const std::string& folder) {
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, folder));
+  std::map<std::string, Subject> files;
+  TRY(collect(directory.get(), "", files));
+  return files;
+}
+
+Result<std::string> read_whole_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status = {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return cannot("read", path, errno);
+  if (!S_ISREG(status.st_mode)) return invalid(fmt::format("'{}' is not a file", printable(path)));
+  std::string text;
+  std::array<char, 65536> block;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), block.data(), block.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("read", path, errno);
+    if (size == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace hermetic

@@ -1,0 +1,51 @@
+// SigningKey: an Ed25519 key, with which evidence is signed and checked.
+//
+// Ed25519 needs no random number to sign: the same text gets the same signature, so that equal
+// evidence is equal to the byte.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hermetic/base/result.h"
+
+namespace hermetic {
+
+class PublicKey {
+ public:
+  // "-----BEGIN PUBLIC KEY-----"; `source` is for the error.
+  static Result<PublicKey> from_pem(std::string_view pem, std::string_view source);
+  static Result<PublicKey> from_file(const std::string& path);
+
+  [[nodiscard]] bool verifies(std::string_view text, std::string_view signature) const;
+  [[nodiscard]] std::string id() const;  // SHA-256 of the key in DER (SubjectPublicKeyInfo)
+  [[nodiscard]] std::string pem() const;
+
+ private:
+  friend class SigningKey;
+  struct Key;
+  explicit PublicKey(std::shared_ptr<const Key> key) : key_(std::move(key)) {}
+
+  std::shared_ptr<const Key> key_;
+};
+
+class SigningKey {
+ public:
+  static Result<SigningKey> make_new();
+  // "-----BEGIN PRIVATE KEY-----", not encrypted.
+  static Result<SigningKey> from_pem(std::string_view pem, std::string_view source);
+  // Refuses a file that others may read.
+  static Result<SigningKey> from_file(const std::string& path);
+
+  [[nodiscard]] std::string sign(std::string_view text) const;  // 64 bytes
+  [[nodiscard]] PublicKey public_key() const;
+  [[nodiscard]] std::string pem() const;
+
+ private:
+  explicit SigningKey(std::shared_ptr<const PublicKey::Key> key) : key_(std::move(key)) {}
+
+  std::shared_ptr<const PublicKey::Key> key_;
+};
+
+}  // namespace hermetic

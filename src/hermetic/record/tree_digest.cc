@@ -1,0 +1,150 @@
+#include "hermetic/record/tree_digest.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <set>
+
+#include "hermetic/base/file_digest.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+constexpr std::size_t kMostListed = 10'000;
+// Every level of the walk holds a descriptor.
+constexpr int kDeepest = 500;
+
+// Digests by what is there, not by who asks: an unreadable entry counts as that, and the command,
+// which has no more rights than the caller, could not read it either.
+class TreeDigest {
+ public:
+  TreeDigest(const std::vector<std::string>& exceptions, InputDigest& result)
+      : exceptions_(exceptions), result_(result) {}
+
+  // Kind and digest of one entry.
+  Result<std::string> visit(int parent, const std::string& name, const std::string& path,
+                            int depth) {
+    struct stat status = {};
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return system_error(fmt::format("cannot inspect '{}'", printable(path)), errno);
+    std::string line = TRY(line_of(parent, name, path, depth, status));
+    list(line, path);
+    return line;
+  }
+
+ private:
+  Result<std::string> line_of(int parent, const std::string& name, const std::string& path,
+                              int depth, const struct stat& status) {
+    if (S_ISDIR(status.st_mode)) return visit_directory(parent, name, path, depth);
+    ++result_.files;
+    if (S_ISLNK(status.st_mode)) return "l " + TRY(digest_of_link(parent, name, path));
+    if (!S_ISREG(status.st_mode)) return std::string("s -");  // a device, fifo or socket
+    result_.size_bytes += static_cast<std::uint64_t>(status.st_size);
+    const UniqueFd file(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!file.is_open() && errno == EACCES) return std::string("u -");
+    if (!file.is_open())
+      return system_error(fmt::format("cannot open '{}'", printable(path)), errno);
+    return ((status.st_mode & S_IXUSR) != 0 ? "x " : "f ") + TRY(digest_of_file(file.get(), path));
+  }
+
+  Result<std::string> visit_directory(int parent, const std::string& name, const std::string& path,
+                                      int depth) {
+    if (depth > kDeepest)
+      return unsupported(
+          fmt::format("'{}' lies more than {} directories deep", printable(path), kDeepest),
+          "declare a part of the input, or run without --evidence");
+    Result<UniqueFd> opened = open_directory(parent, name);
+    if (!opened && opened.error().os_error == EACCES) return std::string("u -");
+    if (!opened) return std::move(opened).error();
+    ListingDigest listing;
+    for (const std::string& child : TRY(names_in(opened->get()))) {
+      const std::string child_path = join(path, child);
+      if (std::find(exceptions_.begin(), exceptions_.end(), child_path) != exceptions_.end())
+        continue;
+      listing.add(TRY(visit(opened->get(), child, child_path, depth + 1)), child);
+    }
+    return "d " + listing.finish();
+  }
+
+  void list(const std::string& line, const std::string& path) {
+    if (too_many_) return;
+    const std::string_view below = relative_to(path, result_.path);
+    if (!below.empty()) result_.listing.push_back(fmt::format("{} {}", line, printable(below)));
+    too_many_ = result_.listing.size() > kMostListed;
+    if (too_many_) result_.listing.clear();
+  }
+
+  const std::vector<std::string>& exceptions_;
+  InputDigest& result_;
+  bool too_many_ = false;
+};
+
+// Gigabytes that change with the system, not with the work.
+bool is_of_the_system(std::string_view path) {
+  constexpr std::array<std::string_view, 8> kSystem = {"/usr",   "/bin",   "/sbin",   "/lib",
+                                                       "/lib32", "/lib64", "/libx32", "/opt"};
+  return std::any_of(kSystem.begin(), kSystem.end(), [&](std::string_view directory) {
+    return is_within(path, directory) || is_within(directory, path);
+  });
+}
+
+Result<InputDigest> content_of(const Tree& tree) {
+  InputDigest digest{.path = tree.found.real_path};
+  TreeDigest walk(tree.real_exceptions, digest);
+  const std::string line = TRY(walk.visit(AT_FDCWD, tree.found.real_path, tree.found.real_path, 0));
+  digest.digest = line.substr(2);
+  // A walk meets a directory after what is in it.
+  std::sort(digest.listing.begin(), digest.listing.end(), [](const auto& a, const auto& b) {
+    return a.substr(a.find(' ', 2)) < b.substr(b.find(' ', 2));
+  });
+  return digest;
+}
+
+// A search along PATH asks for programs that are not there.
+Result<InputDigest> programs_of(const Tree& tree, const std::set<std::string>& executed) {
+  InputDigest digest{.path = tree.found.real_path, .measure = InputDigest::Measure::Programs};
+  ListingDigest listing;
+  for (const std::string& path : executed) {
+    if (!is_within(path, tree.declaration.path) && !is_within(path, tree.found.real_path)) continue;
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat status = {};
+    if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const std::string line = "x " + TRY(digest_of_file(file.get(), path));
+    ++digest.files;
+    digest.size_bytes += static_cast<std::uint64_t>(status.st_size);
+    listing.add(line, path);
+    digest.listing.push_back(fmt::format("{} {}", line, printable(path)));
+  }
+  digest.digest = listing.finish();
+  return digest;
+}
+
+}  // namespace
+
+std::string_view to_string(InputDigest::Measure measure) {
+  return measure == InputDigest::Measure::Content ? "content" : "programs";
+}
+
+Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
+                                               const std::set<std::string>& executed) {
+  std::vector<InputDigest> digests;
+  for (const Tree& tree : spec.trees()) {
+    if (tree.built_in || tree.declaration.kind != TreeKind::Input || !tree.found.exists()) continue;
+    digests.push_back(is_of_the_system(tree.found.real_path) ? TRY(programs_of(tree, executed))
+                                                             : TRY(content_of(tree)));
+  }
+  std::sort(digests.begin(), digests.end(),
+            [](const InputDigest& a, const InputDigest& b) { return a.path < b.path; });
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  return digests;
+}
+
+}  // namespace hermetic
