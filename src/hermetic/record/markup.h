@@ -1,0 +1,26 @@
+// Text of others inside HTML, XML and Markdown: it can neither end its place nor be taken for
+// markup, and what cannot be seen is spelled out.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hermetic {
+
+// printable(), and characters without a shape, which turn or hide text or which XML forbids, become
+// \u{200f}.
+[[nodiscard]] std::string visible(std::string_view text);
+
+// No longer than so many bytes, but for a remark at its end that says how much is missing.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
+
+// For elements and quoted attributes, of HTML as of XML. Visible.
+[[nodiscard]] std::string markup_text(std::string_view text);
+
+// A phrase and a name, both in one line, also in a cell of a table. Visible. GitHub's dialect, with
+// its links, mentions and formulas.
+[[nodiscard]] std::string markdown_text(std::string_view text);
+[[nodiscard]] std::string markdown_code(std::string_view text);
+
+}  // namespace hermetic

@@ -1,0 +1,18 @@
+// What a run used over time, as drawings inside the page of a report.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "hermetic/run/usage.h"
+
+namespace hermetic {
+
+// Processor, memory and processes, one below the other. "" if there are too few samples to draw.
+[[nodiscard]] std::string timeline_as_html(const std::vector<Usage>& samples);
+
+// "850 ms", "24.3 s", "3 min 5 s"
+[[nodiscard]] std::string duration_text(std::chrono::microseconds duration);
+
+}  // namespace hermetic
