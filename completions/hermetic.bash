@@ -9,11 +9,11 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check doctor gc learn plan run shell help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gc key learn plan run shell verify-evidence help version --help --version' -- "$word")
     return
   fi
   case $previous in
-    --why | --json | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
+    --why | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --key | --samples)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -44,15 +44,21 @@ _hermetic() {
       ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check doctor gc learn plan run shell help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gc key learn plan run shell verify-evidence help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
+      ;;
+    diff:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
       ;;
     doctor:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
       ;;
     gc:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+      ;;
+    key:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--help' -- "$word")
       ;;
     learn:-*)
       mapfile -t COMPREPLY < <(compgen -W '--write --variables --unproved --diff --backend --json --quiet --help' -- "$word")
@@ -61,10 +67,13 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
       ;;
     run:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --key --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
       ;;
     shell:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --help' -- "$word")
+      ;;
+    verify-evidence:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")
       ;;
     *)
       compopt -o filenames 2>/dev/null

@@ -1,18 +1,24 @@
 # Completion of hermetic for fish. Written by tools/help_pages.
 complete -c hermetic -f
 complete -c hermetic -n __fish_use_subcommand -a check -d 'Checks spec files and proves that their inputs, outputs and temps are disjoint.'
+complete -c hermetic -n __fish_use_subcommand -a diff -d 'Says what differs between two runs, out of their evidence, and why.'
 complete -c hermetic -n __fish_use_subcommand -a doctor -d 'Shows which promises this host can keep, found by trying them.'
 complete -c hermetic -n __fish_use_subcommand -a gc -d 'Removes what killed runs have left, and puts their outputs right.'
+complete -c hermetic -n __fish_use_subcommand -a key -d 'Makes a pair of keys to sign evidence with: FILE and FILE.pub.'
 complete -c hermetic -n __fish_use_subcommand -a learn -d 'Writes the spec that a command needs, by watching it, and proves it.'
 complete -c hermetic -n __fish_use_subcommand -a plan -d 'Shows what the command would see and which promises hold; runs nothing.'
 complete -c hermetic -n __fish_use_subcommand -a run -d 'Runs a command that sees nothing but what is declared.'
 complete -c hermetic -n __fish_use_subcommand -a shell -d 'Opens an interactive shell, or COMMAND, in the sandbox.'
+complete -c hermetic -n __fish_use_subcommand -a verify-evidence -d 'Checks every digest and signature in a folder of evidence, offline.'
 complete -c hermetic -n __fish_use_subcommand -a help -d 'Shows this help, or that of a command.'
 complete -c hermetic -n __fish_use_subcommand -a version -d 'Shows the version.'
-complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check doctor gc learn plan run shell help version'
+complete -c hermetic -n '__fish_seen_subcommand_from help' -a 'check diff doctor gc key learn plan run shell verify-evidence help version'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -F
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l why -r -F -d 'say which rule decides whether PATH may be read, written or executed'
 complete -c hermetic -n '__fish_seen_subcommand_from check' -l help -d 'show this help'
+complete -c hermetic -n '__fish_seen_subcommand_from diff' -F
+complete -c hermetic -n '__fish_seen_subcommand_from diff' -l json -d 'print JSON'
+complete -c hermetic -n '__fish_seen_subcommand_from diff' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -F
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l color -x -a 'auto always never' -d 'auto (default), always or never'
@@ -22,6 +28,8 @@ complete -c hermetic -n '__fish_seen_subcommand_from doctor' -l help -d 'show th
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -F
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l help -d 'show this help'
+complete -c hermetic -n '__fish_seen_subcommand_from key' -F
+complete -c hermetic -n '__fish_seen_subcommand_from key' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -F
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l write -r -F -d 'write the spec to FILE instead of standard output'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l variables -d 'hear which variables programs ask for, by LD_PRELOAD'
@@ -95,7 +103,8 @@ complete -c hermetic -n '__fish_seen_subcommand_from run' -l keep-failed -r -F -
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l explain -d 'if the command fails, say which undeclared paths it asked for'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l events -r -F -d 'write a line of JSON to FILE for each event (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l syslog -d 'send each event to the system'\''s log, too'
-complete -c hermetic -n '__fish_seen_subcommand_from run' -l evidence -r -F -d 'not there yet: refused'
+complete -c hermetic -n '__fish_seen_subcommand_from run' -l evidence -r -F -d 'leave a folder that others can check: DIR, which must not exist'
+complete -c hermetic -n '__fish_seen_subcommand_from run' -l key -r -F -d 'sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l prove -d 'first try inside what must fail there; run nothing if any of it works'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l usage -d 'say at the end what the run has used'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l by-process -d 'count for each process, too (slower)'
@@ -133,3 +142,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from shell' -l on-violation -x -
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l give-up -x -d 'run even if this clause cannot be enforced'
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l backend -x -a 'linux model' -d 'linux (the default here)'
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l help -d 'show this help'
+complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -F
+complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -l key -r -F -d 'the public key by which every statement must be signed'
+complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -l json -d 'print JSON'
+complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -l help -d 'show this help'

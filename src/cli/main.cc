@@ -18,10 +18,16 @@ namespace {
 #endif
 
 constexpr std::array kCommands = {
-    Command{check_description, check_main}, Command{doctor_description, doctor_main},
-    Command{gc_description, gc_main},       Command{learn_description, learn_main},
-    Command{plan_description, plan_main},   Command{run_description, run_main},
+    Command{check_description, check_main},
+    Command{diff_description, diff_main},
+    Command{doctor_description, doctor_main},
+    Command{gc_description, gc_main},
+    Command{key_description, key_main},
+    Command{learn_description, learn_main},
+    Command{plan_description, plan_main},
+    Command{run_description, run_main},
     Command{shell_description, shell_main},
+    Command{verify_evidence_description, verify_evidence_main},
 };
 
 std::string overview() {
@@ -33,10 +39,10 @@ std::string overview() {
       "commands:\n";
   for (const Command& command : kCommands)
     text +=
-        fmt::format("  {:<10}  {}\n", command.description().name, command.description().summary);
+        fmt::format("  {:<15}  {}\n", command.description().name, command.description().summary);
   return text +
-         "  help        Shows this help, or that of a command.\n"
-         "  version     Shows the version.\n"
+         "  help             Shows this help, or that of a command.\n"
+         "  version          Shows the version.\n"
          "\n"
          "'hermetic COMMAND --help' shows the options of a command.\n";
 }

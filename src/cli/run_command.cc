@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/explanation.h"
 #include "cli/forward_signals.h"
+#include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "cli/usage_report.h"
@@ -32,15 +33,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kUsualInterval{100};
 
-// Options that a later release fills in: refused by name, never ignored.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kNotYet = {
-    {{"--evidence", "evidence"}}};
-
 Result<void> check_known(const Arguments& arguments) {
-  for (const auto& [option, feature] : kNotYet)
-    if (arguments.has(option))
-      return unsupported(fmt::format("{} is not there yet: {} is not built", option, feature),
-                         "leave the option out");
   if (arguments.last("--events") == "-" && arguments.last("--json") == "-")
     return invalid("--events and --json cannot both be written to standard output",
                    "give one of them a file");
@@ -129,7 +122,8 @@ Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec)
 
 // What the command makes in its outputs could lead hermetic's own files astray.
 Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec) {
-  for (const std::string_view option : {"--json", "--keep-failed", "--samples", "--events"}) {
+  for (const std::string_view option :
+       {"--json", "--keep-failed", "--samples", "--events", "--evidence"}) {
     const std::string value = arguments.last(option);
     if (value.empty() || value == "-") continue;
     const std::string path = TRY(absolute_path(value));
@@ -145,8 +139,7 @@ Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec)
 }
 
 // An audit trail with holes is a failure of hermetic, whatever the command said; it is told, too.
-Result<void> close_sinks(EventSinks& events, int exit_code) {
-  const Result<void> closed = events.close();
+Result<void> with_exit_code(const Result<void>& closed, int exit_code) {
   if (closed) return {};
   Error error = closed.error();
   error.hint = fmt::format("the run itself ended with exit code {}", exit_code);
@@ -174,9 +167,13 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));
-  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
+  std::unique_ptr<RunEvidence> evidence;
+  if (arguments.has("--evidence"))
+    evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
+  EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
+  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, sink));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
-  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
+  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
 
   const int exit_code = exit_code_of(outcome, spec.on_violation);
   if (const std::string remark = remark_on(outcome, spec);
@@ -198,7 +195,8 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
     print(outcome_as_json(plan, outcome, exit_code, redaction));
   else if (!json_file.empty())
     TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code, redaction)));
-  TRY(close_sinks(events, exit_code));
+  if (evidence) TRY(with_exit_code(evidence->finish(plan, outcome, exit_code), exit_code));
+  TRY(with_exit_code(events.close(), exit_code));
   return exit_code;
 }
 
@@ -218,7 +216,10 @@ const Subcommand& run_description() {
     run.options.push_back(
         {"--events", "FILE", "write a line of JSON to FILE for each event (- is standard output)"});
     run.options.push_back({"--syslog", "", "send each event to the system's log, too"});
-    run.options.push_back({"--evidence", "DIR", "not there yet: refused"});
+    run.options.push_back(
+        {"--evidence", "DIR", "leave a folder that others can check: DIR, which must not exist"});
+    run.options.push_back(
+        {"--key", "FILE", "sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all"});
     run.options.push_back(
         {"--prove", "", "first try inside what must fail there; run nothing if any of it works"});
     run.options.push_back({"--usage", "", "say at the end what the run has used"});

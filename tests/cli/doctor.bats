@@ -47,11 +47,6 @@ PYTHON
   HERMETIC=off run -127 "$HERMETIC_PROGRAM" run --spec spec.yaml
 }
 
-@test "options of later releases are refused by name" {
-  run -125 "$HERMETIC_PROGRAM" run --evidence x -- true
-  [[ $output == *'--evidence is not there yet'* ]]
-}
-
 @test "a policy that needs violations to be recorded is refused where nobody would record them" {
   printf 'version: 1\ncommand: [true]\nprocess: {kill_on_parent_exit: false}\n' >spec.yaml
   for policy in fail kill; do

@@ -187,4 +187,18 @@ Result<EvidenceCheck> check_evidence(const std::string& folder, const PublicKey*
   return check;
 }
 
+std::string check_as_json(const EvidenceCheck& check) {
+  const json document = {{"version", 1},
+                         {"holds", check.failures.empty()},
+                         {"failures", check.failures},
+                         {"identity", "sha256:" + check.stable_digest},
+                         {"files", check.files},
+                         {"statements", check.statements},
+                         {"unsigned_statements", check.unsigned_statements},
+                         {"signers", check.signers},
+                         {"signatures_checked", check.key_was_given}};
+  constexpr int kIndent = 2;
+  return document.dump(kIndent) + "\n";
+}
+
 }  // namespace hermetic

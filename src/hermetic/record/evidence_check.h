@@ -25,4 +25,7 @@ struct EvidenceCheck {
 // With a key, every statement must be signed by it. Fails only if the folder cannot be read at all.
 [[nodiscard]] Result<EvidenceCheck> check_evidence(const std::string& folder, const PublicKey* key);
 
+// For programs; ends with a newline.
+[[nodiscard]] std::string check_as_json(const EvidenceCheck& check);
+
 }  // namespace hermetic

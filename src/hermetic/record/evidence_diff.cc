@@ -186,4 +186,19 @@ Result<EvidenceDiff> diff_evidence(const std::string& first, const std::string& 
   return diff;
 }
 
+std::string diff_as_json(const EvidenceDiff& diff) {
+  json differences = json::array();
+  for (const Difference& difference : diff.differences)
+    differences.push_back(
+        {{"what", difference.what}, {"first", difference.first}, {"second", difference.second}});
+  const json document = {{"version", 1},
+                         {"same", diff.same()},
+                         {"first", "sha256:" + diff.first_digest},
+                         {"second", "sha256:" + diff.second_digest},
+                         {"reasons", diff.reasons},
+                         {"differences", std::move(differences)}};
+  constexpr int kIndent = 2;
+  return document.dump(kIndent) + "\n";
+}
+
 }  // namespace hermetic

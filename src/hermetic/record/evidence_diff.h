@@ -29,4 +29,7 @@ struct EvidenceDiff {
 [[nodiscard]] Result<EvidenceDiff> diff_evidence(const std::string& first,
                                                  const std::string& second);
 
+// For programs; ends with a newline.
+[[nodiscard]] std::string diff_as_json(const EvidenceDiff& diff);
+
 }  // namespace hermetic

@@ -75,7 +75,16 @@ json plan_facts(const Plan& plan) {
   json document = json::parse(plan_as_json(plan));
   document.erase("environment");  // names and digests stand beside it
   document.erase("command");
+  document.erase("view");  // how it is put together depends on what the host has already
   document["clauses"] = clause_facts(plan);
+  return document;
+}
+
+json spec_facts(const std::string& canonical) {
+  json document = json::parse(canonical, nullptr, false);
+  if (!document.is_object()) return nullptr;
+  document.erase("environment");
+  document.erase("command");
   return document;
 }
 
@@ -208,6 +217,7 @@ Manifest make_manifest(const RunRecord& record, const ManifestFacts& facts,
       {"policy_digest", facts.policy_digest.empty() ? json() : json(marked(facts.policy_digest))},
       {"command", command_facts(plan, redaction)},
       {"environment", environment_facts(plan)},
+      {"spec", spec_facts(facts.spec)},
       {"plan", plan_facts(plan)},
       {"inputs", inputs},
       {"input_digest", marked(sha256(canonical_json(inputs)))},
@@ -228,6 +238,7 @@ Manifest make_manifest(const RunRecord& record, const ManifestFacts& facts,
                    {"wall_us", outcome.usage.wall_time.count()},
                    {"host", host_facts()},
                    {"mechanisms", mechanism_facts(plan)},
+                   {"view", json::parse(plan_as_json(plan))["view"]},
                    {"processes", std::move(pids)},
                    {"lost_events", record.lost_events},
                    {"stable_digest", marked(manifest.digest())}};

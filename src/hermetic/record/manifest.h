@@ -37,6 +37,7 @@ struct Manifest {
 // What the record does not know about the run.
 struct ManifestFacts {
   std::vector<InputDigest> inputs;
+  std::string spec;           // its canonical form
   std::string policy_digest;  // of the policy that asked for the run; "" if none did
 };
 

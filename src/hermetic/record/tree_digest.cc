@@ -143,7 +143,18 @@ Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
   }
   std::sort(digests.begin(), digests.end(),
             [](const InputDigest& a, const InputDigest& b) { return a.path < b.path; });
-  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  // What lies in another one is in its digest.
+  const auto within_another = [&](const InputDigest& inner) {
+    return std::any_of(digests.begin(), digests.end(), [&](const InputDigest& outer) {
+      return is_strictly_within(inner.path, outer.path) && inner.measure == outer.measure &&
+             inner.measure == InputDigest::Measure::Programs;
+    });
+  };
+  std::vector<InputDigest> outermost;
+  for (const InputDigest& digest : digests)
+    if (!within_another(digest) && (outermost.empty() || outermost.back() != digest))
+      outermost.push_back(digest);
+  digests = std::move(outermost);
   return digests;
 }
 

@@ -1,0 +1,137 @@
+#include "cli/run_evidence.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/spec_options.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic::cli {
+namespace {
+
+constexpr const char* kKeyVariable = "HERMETIC_SIGNING_KEY";
+constexpr std::size_t kMostOutput = std::size_t{16} << 20U;
+constexpr std::chrono::milliseconds kUsualInterval{100};
+
+// Where the run was described: the line of the network's rule is what denials point at.
+Origin origin_of(const Arguments& arguments, const Spec& spec) {
+  if (spec.network_origin.line > 0) return spec.network_origin;
+  const std::string file = arguments.last("--spec");
+  if (file.empty() || file == "-") return {};
+  return {.source = file, .line = 1, .column = 1};
+}
+
+std::string reason_for(const Outcome& outcome, int exit_code) {
+  if (exit_code == 0) return "";
+  struct Words {
+    int exit_code;
+    std::string operator()(const Exited& end) const {
+      if (end.code == 0) return "the command succeeded, and tried what is not allowed";
+      return fmt::format("the command ended with exit code {}", end.code);
+    }
+    std::string operator()(const Signaled& end) const {
+      return fmt::format("the command was ended by signal {}", end.signal);
+    }
+    std::string operator()(const TimedOut& /*end*/) const { return "the command ran out of time"; }
+    std::string operator()(const OverLimit& end) const {
+      return fmt::format("the command was ended over its limit of {}", end.which);
+    }
+    std::string operator()(const EndedByViolation& /*end*/) const {
+      return "the command was ended for trying what is not allowed";
+    }
+    std::string operator()(const NotStarted& /*end*/) const {
+      return "the command could not be started";
+    }
+  };
+  return std::visit(Words{exit_code}, outcome.ending);
+}
+
+}  // namespace
+
+Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec) {
+  if (spec.has_env(kKeyVariable))
+    return invalid(
+        fmt::format("the command would get {}, the key that signs its own evidence", kKeyVariable),
+        "take the variable out of environment.pass");
+  const std::string file = arguments.last("--key");
+  if (file.empty()) {
+    const char* text = std::getenv(kKeyVariable);
+    if (text == nullptr || *text == '\0') return std::optional<SigningKey>();
+    return std::optional(TRY(SigningKey::from_pem(text, kKeyVariable)));
+  }
+  SigningKey key = TRY(SigningKey::from_file(file));
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(file, error).string();
+  // A temp has the name only: inside it is empty.
+  const Decision decision = error ? Decision{} : spec.decide(real, Operation::Read);
+  if (decision.allowed && decision.tree != nullptr &&
+      decision.tree->declaration.kind != TreeKind::Temp)
+    return invalid(fmt::format("the command could read '{}', the key that signs its own evidence",
+                               printable(real)),
+                   "keep the key outside the inputs, or except it from them");
+  return std::optional(std::move(key));
+}
+
+Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& arguments,
+                                                        const Spec& spec,
+                                                        const Redaction& redaction,
+                                                        RunOptions& options, EventSink& next) {
+  std::optional<SigningKey> key = TRY(signing_key(arguments, spec));
+  const std::string path = TRY(absolute_path(arguments.last("--evidence")));
+  EvidenceFolder folder = TRY(EvidenceFolder::make(path, EvidenceFolder::IfThere::Refuse));
+  std::unique_ptr<RunEvidence> evidence(
+      new RunEvidence(std::move(folder), std::move(key), spec, redaction, next));
+  evidence->origin_ = origin_of(arguments, spec);
+  const std::string events_file = TRY(evidence->folder_.place_of("events.jsonl"));
+  evidence->events_ = TRY(EventsFile::make(events_file, redaction));
+  evidence->output_ = TRY(StreamCopy::make(options.standard_output, kMostOutput));
+  evidence->error_ = TRY(StreamCopy::make(options.standard_error, kMostOutput));
+  options.standard_output = evidence->output_->writer();
+  options.standard_error = evidence->error_->writer();
+  options.observe_processes = true;
+  options.digest_outputs = true;
+  if (!options.sample_every) options.sample_every = kUsualInterval;
+  return evidence;
+}
+
+void RunEvidence::on_event(const Event& event) {
+  events_->record(event);
+  recorder_.on_event(event);
+}
+
+Result<void> RunEvidence::finish(const Plan& plan, const Outcome& outcome, int exit_code) {
+  TRY(events_->close());
+  events_.reset();
+  ReportStep step{.id = std::string(last_component(plan.command.front())),
+                  .description = "",
+                  .origin = origin_,
+                  .verdict = exit_code == 0 ? StepVerdict::Pass : StepVerdict::Fail,
+                  .reason = reason_for(outcome, exit_code),
+                  .breaches = {},
+                  .run = std::move(recorder_).finish(plan, outcome, exit_code),
+                  .manifest = {},
+                  .standard_output = redaction_.clean(output_->finish()),
+                  .standard_error = redaction_.clean(error_->finish())};
+  step.breaches = breaches_of(*step.run, redaction_);
+  const std::vector<InputDigest> inputs =
+      TRY(digest_inputs(spec_, executed_programs(step.run->processes)));
+  step.manifest = make_manifest(
+      *step.run, {.inputs = inputs, .spec = spec_.canonical(), .policy_digest = ""}, redaction_);
+  TRY(write_run_files(folder_, "", step, inputs, redaction_));
+  nlohmann::json rest = step.manifest->rest;
+  Report report{.title = "hermetic run",
+                .revision = "",
+                .policy_file = "",
+                .policy_digest = "",
+                .assurance = assurance_of(plan),
+                .steps = {}};
+  report.steps.push_back(std::move(step));
+  TRY(write_conclusion(folder_, report, std::string(kManifestFile), std::move(rest),
+                       key_ ? &*key_ : nullptr, redaction_));
+  return folder_.publish();
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,54 @@
+// RunEvidence: what `hermetic run --evidence` does beside the run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/options.h"
+#include "cli/stream_copy.h"
+#include "hermetic/record/events_file.h"
+#include "hermetic/record/evidence.h"
+#include "hermetic/record/run_record.h"
+#include "hermetic/run/backend.h"
+
+namespace hermetic::cli {
+
+// The key of --key or HERMETIC_SIGNING_KEY, or none. Refused if the command could get at it.
+[[nodiscard]] Result<std::optional<SigningKey>> signing_key(const Arguments& arguments,
+                                                            const Spec& spec);
+
+class RunEvidence final : public EventSink {
+ public:
+  // Makes the folder and connects `options` to it. Both of `spec` and `redaction` outlive it.
+  static Result<std::unique_ptr<RunEvidence>> begin(const Arguments& arguments, const Spec& spec,
+                                                    const Redaction& redaction, RunOptions& options,
+                                                    EventSink& next);
+
+  void on_event(const Event& event) override;
+  void on_sample(const Usage& usage) override { recorder_.on_sample(usage); }
+
+  // Writes all of it and gives it its name.
+  [[nodiscard]] Result<void> finish(const Plan& plan, const Outcome& outcome, int exit_code);
+
+ private:
+  RunEvidence(EvidenceFolder folder, std::optional<SigningKey> key, const Spec& spec,
+              const Redaction& redaction, EventSink& next)
+      : folder_(std::move(folder)),
+        key_(std::move(key)),
+        spec_(spec),
+        redaction_(redaction),
+        recorder_(&next) {}
+
+  EvidenceFolder folder_;
+  std::optional<SigningKey> key_;
+  const Spec& spec_;
+  const Redaction& redaction_;
+  RunRecorder recorder_;
+  std::optional<EventsFile> events_;
+  std::unique_ptr<StreamCopy> output_;
+  std::unique_ptr<StreamCopy> error_;
+  Origin origin_;
+};
+
+}  // namespace hermetic::cli
