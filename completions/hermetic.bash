@@ -9,11 +9,11 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gc key learn plan run shell verify-evidence help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell verify-evidence help version --help --version' -- "$word")
     return
   fi
   case $previous in
-    --why | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --key | --samples)
+    --why | --policy | --out | --key | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
+    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
       :
       return
       ;;
@@ -44,7 +44,7 @@ _hermetic() {
       ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gc key learn plan run shell verify-evidence help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell verify-evidence help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
@@ -53,6 +53,9 @@ _hermetic() {
       ;;
     doctor:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
+      ;;
+    gate:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --key --require --detector --quiet --help' -- "$word")
       ;;
     gc:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")

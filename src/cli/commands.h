@@ -18,6 +18,8 @@ const Subcommand& diff_description();
 int diff_main(std::span<char* const> words);
 const Subcommand& doctor_description();
 int doctor_main(std::span<char* const> words);
+const Subcommand& gate_description();
+int gate_main(std::span<char* const> words);
 const Subcommand& gc_description();
 int gc_main(std::span<char* const> words);
 const Subcommand& key_description();

@@ -21,6 +21,7 @@ constexpr std::array kCommands = {
     Command{check_description, check_main},
     Command{diff_description, diff_main},
     Command{doctor_description, doctor_main},
+    Command{gate_description, gate_main},
     Command{gc_description, gc_main},
     Command{key_description, key_main},
     Command{learn_description, learn_main},

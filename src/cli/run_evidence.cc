@@ -51,17 +51,19 @@ std::string reason_for(const Outcome& outcome, int exit_code) {
 
 }  // namespace
 
+Result<std::optional<SigningKey>> key_from_environment() {
+  const char* text = std::getenv(kKeyVariable);
+  if (text == nullptr || *text == '\0') return std::optional<SigningKey>();
+  return std::optional(TRY(SigningKey::from_pem(text, kKeyVariable)));
+}
+
 Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec) {
   if (spec.has_env(kKeyVariable))
     return invalid(
         fmt::format("the command would get {}, the key that signs its own evidence", kKeyVariable),
         "take the variable out of environment.pass");
   const std::string file = arguments.last("--key");
-  if (file.empty()) {
-    const char* text = std::getenv(kKeyVariable);
-    if (text == nullptr || *text == '\0') return std::optional<SigningKey>();
-    return std::optional(TRY(SigningKey::from_pem(text, kKeyVariable)));
-  }
+  if (file.empty()) return key_from_environment();
   SigningKey key = TRY(SigningKey::from_file(file));
   std::error_code error;
   const std::string real = std::filesystem::canonical(file, error).string();

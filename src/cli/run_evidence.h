@@ -14,6 +14,9 @@
 
 namespace hermetic::cli {
 
+// The key of HERMETIC_SIGNING_KEY, or none.
+[[nodiscard]] Result<std::optional<SigningKey>> key_from_environment();
+
 // The key of --key or HERMETIC_SIGNING_KEY, or none. Refused if the command could get at it.
 [[nodiscard]] Result<std::optional<SigningKey>> signing_key(const Arguments& arguments,
                                                             const Spec& spec);

@@ -19,6 +19,7 @@
 
 #include "hermetic/backends/linux/init_protocol.h"
 #include "init/probes.h"
+#include "init/survivors.h"
 #include "init/system_calls.h"
 
 namespace hermetic::init {
@@ -347,6 +348,7 @@ void watch_transfers() {
 
 // The command is gone: whatever it left behind goes too, and is counted.
 [[noreturn]] void finish(InitReport report) {
+  if (report.kind == InitReport::Kind::Ended) count_survivors(report);
   call(__NR_kill, -1, SIGKILL);
   for (;;) {
     const long pid = call(__NR_wait4, -1, 0, __WALL, 0);

@@ -56,6 +56,11 @@ run_page() {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/builds.md"
 }
 
+@test "docs/guide/gate.md" {
+  unset GITHUB_ACTIONS GITHUB_SHA CI_COMMIT_SHA
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/gate.md"
+}
+
 @test "docs/guide/learn.md" {
   export PATH=$BATS_TEST_TMPDIR/bin:/usr/local/bin:/usr/bin:/bin
   unset LIBRARY_PATH

@@ -146,7 +146,7 @@ UNPACK
   [[ $output == *'lies inside the output'* ]]
   run -125 hermetic run --evidence ../e3 --input /no/such/thing -- true || true
   [ ! -e ../e3 ]
-  [ -z "$(find .. -name '.hermetic-evidence-*')" ]
+  [ -z "$(find .. -name '.hermetic-evidence')" ]
 }
 
 @test "diff says what differs, and why" {

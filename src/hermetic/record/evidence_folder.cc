@@ -80,8 +80,11 @@ Result<EvidenceFolder> EvidenceFolder::make(const std::string& path, IfThere if_
                    "choose a folder that does not exist; evidence is never mixed");
   const std::string parent(parent_of(path));
   TRY(make_directories(parent));
-  std::string place = join(parent, ".hermetic-evidence-XXXXXX");
-  if (::mkdtemp(place.data()) == nullptr) return cannot("make a folder in", parent, errno);
+  const std::string workshop = join(parent, kWorkshop);
+  if (::mkdir(workshop.c_str(), 0700) != 0 && errno != EEXIST)
+    return cannot("make", workshop, errno);
+  std::string place = join(workshop, "XXXXXX");
+  if (::mkdtemp(place.data()) == nullptr) return cannot("make a folder in", workshop, errno);
   return EvidenceFolder(path, std::move(place), if_there);
 }
 
@@ -91,7 +94,14 @@ EvidenceFolder::EvidenceFolder(EvidenceFolder&& other) noexcept
       if_there_(other.if_there_) {}
 
 EvidenceFolder::~EvidenceFolder() {
-  if (!place_.empty()) (void)remove_tree(AT_FDCWD, place_);
+  if (place_.empty()) return;
+  (void)remove_tree(AT_FDCWD, place_);
+  leave_workshop();
+}
+
+// Somebody else may still be at work there.
+void EvidenceFolder::leave_workshop() const {
+  (void)::rmdir(join(parent_of(path_), kWorkshop).c_str());
 }
 
 Result<std::string> EvidenceFolder::place_of(const std::string& name) {
@@ -115,6 +125,12 @@ Result<void> EvidenceFolder::write(const std::string& name, std::string_view tex
 
 Result<std::map<std::string, Subject>> EvidenceFolder::files() const { return files_in(place_); }
 
+std::string EvidenceFolder::hide_from(const std::string& workspace) const {
+  const std::string parent(parent_of(path_));
+  if (is_strictly_within(parent, workspace)) return parent;
+  return is_within(parent, workspace) ? join(parent, kWorkshop) : "";
+}
+
 Result<void> EvidenceFolder::publish() {
   int os_error = rename_with(place_, path_, RENAME_NOREPLACE);
   if (os_error == EEXIST && if_there_ == IfThere::Replace && is_evidence(path_)) {
@@ -122,11 +138,13 @@ Result<void> EvidenceFolder::publish() {
     if (os_error == 0) {  // what is under our name now is the old one
       (void)remove_tree(AT_FDCWD, place_);
       place_.clear();
+      leave_workshop();
       return {};
     }
   }
   if (os_error != 0) return cannot("publish the evidence as", path_, os_error);
   place_.clear();
+  leave_workshop();
   return {};
 }
 

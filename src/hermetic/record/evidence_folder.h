@@ -19,6 +19,9 @@ inline constexpr std::string_view kVolatileAttestationFile = "volatile.intoto.js
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kReportFile = "report.json";
 
+// Beside the folder, where it is made.
+inline constexpr std::string_view kWorkshop = ".hermetic-evidence";
+
 class EvidenceFolder {
  public:
   enum class IfThere {
@@ -41,10 +44,15 @@ class EvidenceFolder {
 
   [[nodiscard]] Result<void> publish();
   [[nodiscard]] const std::string& path() const { return path_; }
+  // What to hide so that nobody in `workspace` gets at it; the same in each run. "" if it lies
+  // elsewhere.
+  [[nodiscard]] std::string hide_from(const std::string& workspace) const;
 
  private:
   EvidenceFolder(std::string path, std::string place, IfThere if_there)
       : path_(std::move(path)), place_(std::move(place)), if_there_(if_there) {}
+
+  void leave_workshop() const;
 
   std::string path_;
   std::string place_;  // "" once it is published

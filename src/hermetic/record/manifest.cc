@@ -171,28 +171,6 @@ json mechanism_facts(const Plan& plan) {
 
 }  // namespace
 
-std::string_view to_string(Assurance assurance) {
-  switch (assurance) {
-    case Assurance::Enforced: return "enforced";
-    case Assurance::Observed: return "observed";
-    case Assurance::Degraded: return "degraded";
-  }
-  return "";
-}
-
-Assurance assurance_of(const Plan& plan) {
-  Assurance assurance = Assurance::Enforced;
-  for (const PlannedClause& planned : plan.clauses) {
-    // What the spec asks for by itself is no loss: an output that is changed in place, say. What
-    // only strengthens other clauses is none either.
-    const bool asked_for = planned.clause == Clause::OutputsPrivate && planned.given_up;
-    if (asked_for || planned.clause == Clause::SecondLine) continue;
-    if (planned.strength == Strength::Absent) return Assurance::Degraded;
-    if (planned.strength == Strength::Observed) assurance = Assurance::Observed;
-  }
-  return assurance;
-}
-
 std::string Manifest::canonical() const { return canonical_json(stable); }
 std::string Manifest::digest() const { return sha256(canonical()); }
 
@@ -212,7 +190,7 @@ Manifest make_manifest(const RunRecord& record, const ManifestFacts& facts,
       {"tool", {{"name", "hermetic"}, {"version", HERMETIC_VERSION}}},
       {"platform", {{"system", "linux"}, {"architecture", host_names().machine}}},
       {"backend", plan.backend},
-      {"assurance", to_string(assurance_of(plan))},
+      {"assurance", to_string(record.assurance)},
       {"spec_digest", marked(plan.spec_digest)},
       {"policy_digest", facts.policy_digest.empty() ? json() : json(marked(facts.policy_digest))},
       {"command", command_facts(plan, redaction)},

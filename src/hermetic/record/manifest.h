@@ -18,12 +18,6 @@
 
 namespace hermetic {
 
-// How far what was declared held, the weakest clause counts: only `Enforced` says that nothing
-// else was possible.
-enum class Assurance { Enforced, Observed, Degraded };
-[[nodiscard]] std::string_view to_string(Assurance assurance);
-[[nodiscard]] Assurance assurance_of(const Plan& plan);
-
 struct Manifest {
   nlohmann::json stable;
   nlohmann::json rest;  // the volatile part; `volatile` is a keyword

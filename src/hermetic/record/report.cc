@@ -62,15 +62,6 @@ class BreachList {
     return shortened(visible(redaction_.clean(raw)), kLongestLine);
   }
 
-  [[nodiscard]] std::vector<std::string> chain_of(const Event& event) const {
-    std::vector<std::string> chain;
-    for (const ProcessFacts& process : event.processes) {
-      const std::string line = command_line(process.executable, process.arguments, redaction_);
-      chain.push_back(shortened(line, kLongestLine));
-    }
-    return chain;
-  }
-
   // What is a violation is the outcome's word: of attempts that were denied, some are no breach, as
   // when the C library looks which way a packet to "localhost" would take. The attempts know the
   // whole chain of processes.
@@ -85,7 +76,7 @@ class BreachList {
       attributed = true;
       breaches_.push_back({.rule_id = rule_of(event.act),
                            .message = sentence(text(event.act), text(event.subject)),
-                           .chain = chain_of(event),
+                           .chain = chain_of(event, redaction_),
                            .decided_by = text(event.rule),
                            .count = attempt.count});
     }
@@ -151,6 +142,15 @@ class BreachList {
 };
 
 }  // namespace
+
+std::vector<std::string> chain_of(const Event& event, const Redaction& redaction) {
+  std::vector<std::string> chain;
+  for (const ProcessFacts& process : event.processes) {
+    const std::string line = command_line(process.executable, process.arguments, redaction);
+    chain.push_back(shortened(line, kLongestLine));
+  }
+  return chain;
+}
 
 std::string_view to_string(StepVerdict verdict) {
   switch (verdict) {

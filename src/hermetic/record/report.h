@@ -61,6 +61,9 @@ struct Report {
   [[nodiscard]] StepVerdict verdict() const;  // the worst of all steps; skipped is a failure
 };
 
+// Who did it, then its parent, and so on: a command line each, redacted and printable.
+[[nodiscard]] std::vector<std::string> chain_of(const Event& event, const Redaction& redaction);
+
 // What a run tried and may not, out of its record.
 [[nodiscard]] std::vector<Breach> breaches_of(const RunRecord& record, const Redaction& redaction);
 

@@ -27,6 +27,28 @@ std::string likeness(const Event& event) {
 
 }  // namespace
 
+std::string_view to_string(Assurance assurance) {
+  switch (assurance) {
+    case Assurance::Enforced: return "enforced";
+    case Assurance::Observed: return "observed";
+    case Assurance::Degraded: return "degraded";
+  }
+  return "";
+}
+
+Assurance assurance_of(const Plan& plan) {
+  Assurance assurance = Assurance::Enforced;
+  for (const PlannedClause& planned : plan.clauses) {
+    // What the spec asks for by itself is no loss: an output that is changed in place, say. What
+    // only strengthens other clauses is none either.
+    const bool asked_for = planned.clause == Clause::OutputsPrivate && planned.given_up;
+    if (asked_for || planned.clause == Clause::SecondLine) continue;
+    if (planned.strength == Strength::Absent) return Assurance::Degraded;
+    if (planned.strength == Strength::Observed) assurance = Assurance::Observed;
+  }
+  return assurance;
+}
+
 void RunRecorder::on_event(const Event& event) {
   if (next_ != nullptr) next_->on_event(event);
   switch (event.kind) {
@@ -45,7 +67,12 @@ void RunRecorder::on_event(const Event& event) {
         ++lost_;
       break;
     }
-    case Event::Kind::Process: processes_.add(event); break;
+    case Event::Kind::Process:
+      processes_.add(event);
+      if (event.act != "outlive") break;
+      survivors_ = event.amount;
+      survivor_ = event.subject;
+      break;
     case Event::Kind::Lost: lost_ += event.amount; break;
     default: break;
   }
@@ -64,12 +91,16 @@ void RunRecorder::on_sample(const Usage& usage) {
 }
 
 RunRecord RunRecorder::finish(Plan plan, Outcome outcome, int exit_code) && {
+  const Assurance assurance = assurance_of(plan);
   RunRecord record{.plan = std::move(plan),
                    .outcome = std::move(outcome),
                    .exit_code = exit_code,
+                   .assurance = assurance,
                    .network = {},
                    .coverage = std::move(coverage_),
                    .processes = std::move(processes_).finish(),
+                   .survivors = survivors_,
+                   .survivor = std::move(survivor_),
                    .samples = std::move(samples_),
                    .lost_events = lost_,
                    .started = started_};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,14 +35,23 @@ struct Coverage {
   friend bool operator==(const Coverage&, const Coverage&) = default;
 };
 
+// How far what was declared held, the weakest clause counts: only `Enforced` says that nothing
+// else was possible.
+enum class Assurance { Enforced, Observed, Degraded };
+[[nodiscard]] std::string_view to_string(Assurance assurance);
+[[nodiscard]] Assurance assurance_of(const Plan& plan);
+
 struct RunRecord {
   Plan plan;
   Outcome outcome;
   int exit_code = 0;  // of hermetic itself, for this outcome
+  Assurance assurance = Assurance::Enforced;
   // In an order that does not depend on time: two runs that try the same have the same.
   std::vector<Attempt> network;
   std::vector<Coverage> coverage;
   std::vector<ProcessNode> processes;
+  std::uint64_t survivors = 0;  // processes that were there when the command had ended…
+  std::string survivor;         // …and the name of one
   std::vector<Usage> samples;
   std::uint64_t lost_events = 0;
   std::chrono::system_clock::time_point started = {};
@@ -67,6 +77,8 @@ class RunRecorder final : public EventSink {
   std::map<std::string, Attempt> attempts_;  // by what they look like
   std::vector<Coverage> coverage_;
   ProcessTree processes_;
+  std::uint64_t survivors_ = 0;
+  std::string survivor_;
   std::vector<Usage> samples_;
   std::size_t sample_stride_ = 1;  // every so many are kept
   std::size_t samples_seen_ = 0;

@@ -106,7 +106,7 @@ std::string provenance_statement(const Report& report, const ReportStep& step,
       {"internalParameters", {{"backend", stable["backend"]}, {"assurance", stable["assurance"]}}},
       {"resolvedDependencies", dependencies(report, stable)}};
   const json details = {{"builder",
-                         {{"id", builder_id(assurance_of(step.run->plan))},
+                         {{"id", builder_id(step.run->assurance)},
                           {"version", {{"hermetic", stable["tool"]["version"]}}}}},
                         {"metadata", {{"invocationId", "sha256:" + step.manifest->digest()}}},
                         {"byproducts", json::array()}};
@@ -120,7 +120,7 @@ std::string trace_statement(const Report& report, const ReportStep& step, const 
   json monitor = {{"type", "urn:hermetic:monitor:v1"},
                   {"tracePolicy",
                    {{"network", to_string(run.plan.network.mode)},
-                    {"assurance", to_string(assurance_of(run.plan))},
+                    {"assurance", to_string(run.assurance)},
                     {"detectors", coverage_of(run)}}}};
   if (!report.policy_digest.empty())
     monitor["configSource"] =

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <set>
 
+#include "hermetic/base/digest.h"
 #include "hermetic/base/file_digest.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
@@ -91,9 +92,11 @@ class TreeDigest {
 bool is_of_the_system(std::string_view path) {
   constexpr std::array<std::string_view, 8> kSystem = {"/usr",   "/bin",   "/sbin",   "/lib",
                                                        "/lib32", "/lib64", "/libx32", "/opt"};
-  return std::any_of(kSystem.begin(), kSystem.end(), [&](std::string_view directory) {
-    return is_within(path, directory) || is_within(directory, path);
-  });
+  // All of /etc is the host's; a part of it that somebody declares is what the command is given.
+  return path == "/etc" ||
+         std::any_of(kSystem.begin(), kSystem.end(), [&](std::string_view directory) {
+           return is_within(path, directory) || is_within(directory, path);
+         });
 }
 
 Result<InputDigest> content_of(const Tree& tree) {
@@ -130,7 +133,12 @@ Result<InputDigest> programs_of(const Tree& tree, const std::set<std::string>& e
 }  // namespace
 
 std::string_view to_string(InputDigest::Measure measure) {
-  return measure == InputDigest::Measure::Content ? "content" : "programs";
+  switch (measure) {
+    case InputDigest::Measure::Content: return "content";
+    case InputDigest::Measure::Programs: return "programs";
+    case InputDigest::Measure::Name: return "name";
+  }
+  return "";
 }
 
 Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
@@ -138,6 +146,12 @@ Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
   std::vector<InputDigest> digests;
   for (const Tree& tree : spec.trees()) {
     if (tree.built_in || tree.declaration.kind != TreeKind::Input || !tree.found.exists()) continue;
+    if (last_component(tree.found.real_path) == ".git") {
+      digests.push_back({.path = tree.found.real_path,
+                         .measure = InputDigest::Measure::Name,
+                         .digest = sha256("")});
+      continue;
+    }
     digests.push_back(is_of_the_system(tree.found.real_path) ? TRY(programs_of(tree, executed))
                                                              : TRY(content_of(tree)));
   }

@@ -14,6 +14,7 @@ namespace hermetic {
 struct InputDigest {
   enum class Measure {
     Content,   // every file, link and directory in it; as outputs, see docs/reference/outcome.md
+    Name,      // nothing: git's own folder changes whenever somebody looks at it
     Programs,  // only what was executed out of it: a system's own directories are too large
   };
 
@@ -27,7 +28,8 @@ struct InputDigest {
 
   friend bool operator==(const InputDigest&, const InputDigest&) = default;
 };
-[[nodiscard]] std::string_view to_string(InputDigest::Measure measure);  // "content", "programs"
+[[nodiscard]] std::string_view to_string(
+    InputDigest::Measure measure);  // "content", "name", "programs"
 
 // Of every input of the spec, in the order of their paths. `executed` are the programs that the run
 // has executed. What cannot be read is listed as unreadable: the command could not read it, either.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hermetic/spec/declaration_reader.h"
+#include "hermetic/spec/environment.h"
 
 namespace hermetic {
 namespace {
@@ -20,11 +21,6 @@ constexpr std::size_t kLongestHostname = 63;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_variable_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestVariableName && !is_digit(name.front()) &&
-         std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
-}
 
 // Labels of letters, digits and inner hyphens, joined by dots (RFC 1123).
 bool is_hostname(std::string_view name) {
@@ -248,7 +244,7 @@ Result<void> DraftReader::environment(const YamlNode& node) {
 
 // A variable that is both set and passed has no single value.
 Result<void> DraftReader::variable(const std::string& name, Place place) {
-  if (!is_variable_name(name))
+  if (!is_variable_name(name) || name.size() > kLongestVariableName)
     return reader_.refuse(place, fmt::format("bad variable name '{}'", shown(name)),
                           "use letters, digits and '_', not starting with a digit");
   const std::string key = "environment." + name;

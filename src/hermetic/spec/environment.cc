@@ -12,20 +12,20 @@
 namespace hermetic {
 namespace {
 
-bool is_name(std::string_view name) {
-  if (name.empty() || (name.front() >= '0' && name.front() <= '9')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  });
-}
-
 Result<void> check_name(const std::string& name) {
-  if (is_name(name)) return {};
+  if (is_variable_name(name)) return {};
   return invalid(fmt::format("'{}' is not a name of an environment variable", printable(name)),
                  "use letters, digits and underscores, and no digit first");
 }
 
 }  // namespace
+
+bool is_variable_name(std::string_view name) {
+  if (name.empty() || (name.front() >= '0' && name.front() <= '9')) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  });
+}
 
 std::map<std::string, std::string> caller_environment() {
   std::map<std::string, std::string> variables;

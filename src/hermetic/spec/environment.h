@@ -4,11 +4,15 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "hermetic/base/result.h"
 #include "hermetic/spec/draft.h"
 
 namespace hermetic {
+
+// Letters, digits and '_', not starting with a digit.
+[[nodiscard]] bool is_variable_name(std::string_view name);
 
 [[nodiscard]] std::map<std::string, std::string> caller_environment();
 // Only these variables of it.

@@ -94,6 +94,8 @@ inline constexpr std::int32_t kLastSignal = 64;
 }
 
 inline constexpr std::size_t kTransferCounts = 6;
+inline constexpr std::size_t kLongestName =
+    20;  // of a process, as the kernel calls it, with its end
 
 // Messages from init, or from the child that becomes it.
 struct InitReport {
@@ -113,6 +115,8 @@ struct InitReport {
   std::int32_t wait_status = 0;
   std::uint32_t probes_tried = 0;       // bits; of Started
   std::uint32_t probes_succeeded = 0;   // of StepFailed: why nothing was run
+  std::uint32_t survivors = 0;          // of Ended: who was there when the command was gone
+  char survivor[kLongestName] = {};     // NOLINT(modernize-avoid-c-arrays): the name of one of them
   std::uint64_t user_microseconds = 0;  // of all processes that were waited for
   std::uint64_t system_microseconds = 0;
   std::uint64_t peak_kilobytes = 0;

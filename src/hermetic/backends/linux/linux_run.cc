@@ -121,6 +121,12 @@ class LinuxRun final : public Run {
             .verdict = Verdict::Deny,
             .amount = over->actual});
     if (guard_) guard_->finish();
+    if (finished_ && finished_->survivors != 0 && !stopping_)
+      tell({.kind = Event::Kind::Process,
+            .act = "outlive",
+            .subject = {finished_->survivor,
+                        ::strnlen(finished_->survivor, sizeof finished_->survivor)},
+            .amount = finished_->survivors});
     tell({.kind = Event::Kind::Ended});
     const bool failed = plan_.on_violation == OnViolation::Fail && !outcome.violations.empty();
     if (outcome.success() && !failed) {

@@ -1,0 +1,197 @@
+// hermetic gate: no step of a pipeline passes that is not hermetic.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "cli/backends.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/event_sinks.h"
+#include "cli/exit_code.h"
+#include "cli/gate_console.h"
+#include "cli/gate_detectors.h"
+#include "cli/run_evidence.h"
+#include "cli/spec_options.h"
+#include "cli/stop_signals.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/gate/gate.h"
+#include "hermetic/gate/revision.h"
+#include "hermetic/record/event_json.h"
+#include "hermetic/record/evidence.h"
+#include "hermetic/spec/environment.h"
+
+namespace hermetic::cli {
+namespace {
+
+using gate::Policy;
+
+Result<std::string> workspace_path() {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(".", error).string();
+  if (error) return system_error("cannot find the current directory", error.value());
+  return path;
+}
+
+Result<std::string> revision_for(const Arguments& arguments, const std::string& workspace) {
+  std::string revision = arguments.last("--sha");
+  for (const char* variable : {"GITHUB_SHA", "CI_COMMIT_SHA"})
+    if (const char* value = std::getenv(variable); revision.empty() && value != nullptr)
+      revision = value;
+  if (revision.empty()) revision = TRY(gate::revision_of(workspace));
+  TRY(gate::check_revision(revision));
+  return revision;
+}
+
+Result<std::string> out_dir_for(const Arguments& arguments, const Policy& policy,
+                                const std::string& revision) {
+  std::string path = arguments.has("--out") ? arguments.last("--out") : policy.out_dir;
+  constexpr std::string_view kRevision = "${sha}";
+  if (const std::size_t place = path.find(kRevision); place != std::string::npos)
+    path.replace(place, kRevision.size(), revision);
+  return absolute_path(path);
+}
+
+Result<unsigned> jobs_for(const Arguments& arguments) {
+  if (!arguments.has("--jobs")) return 1U;
+  const std::string text = arguments.last("--jobs");
+  unsigned jobs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
+  constexpr unsigned kMost = 256;
+  if (error != std::errc() || end != text.data() + text.size() || jobs < 1 || jobs > kMost)
+    return invalid(fmt::format("--jobs '{}' is no number from 1 to {}", printable(text), kMost));
+  return jobs;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+Redaction redaction_of_caller() {
+  std::vector<Redaction::Variable> variables;
+  for (const auto& variable : caller_environment()) variables.push_back(variable);
+  return Redaction(variables);
+}
+
+// Steps run without a spec that could be asked whether it shows the key: it must not lie where
+// every step looks.
+Result<std::optional<SigningKey>> key_for(const Arguments& arguments, const Policy& policy,
+                                          const std::string& workspace) {
+  for (const gate::Step& step : policy.steps)
+    if (step.environment.pass.contains("HERMETIC_SIGNING_KEY"))
+      return invalid(fmt::format("the step '{}' would get HERMETIC_SIGNING_KEY, the key that signs "
+                                 "its own evidence",
+                                 step.id),
+                     "take it out of environment.pass", step.origin);
+  const std::string file = arguments.last("--key");
+  if (file.empty()) return key_from_environment();
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(file, error).string();
+  for (const std::string_view seen : {std::string_view(workspace), std::string_view("/usr"),
+                                      std::string_view("/etc"), std::string_view("/opt")})
+    if (!error && is_within(real, seen))
+      return invalid(fmt::format("the steps could read '{}', the key that signs their evidence",
+                                 printable(real)),
+                     "keep it outside the workspace and the system's directories, or use "
+                     "HERMETIC_SIGNING_KEY");
+  return std::optional(TRY(SigningKey::from_file(file)));
+}
+
+Result<int> run_gate(const Arguments& arguments) {
+  const std::string file =
+      arguments.has("--policy") ? arguments.last("--policy") : std::string(gate::kUsualPolicy);
+  const Policy policy = TRY(gate::load_policy(file));
+  if (policy.mode == Policy::Mode::Audit && arguments.has("--require"))
+    return invalid(fmt::format("{} asks for an audit, which enforces nothing", printable(file)),
+                   "set its mode to enforce, or leave --require out");
+  gate::GateOptions options;
+  for (const Given& given : arguments.options)
+    if (given.name == "--step") options.steps.push_back(given.value);
+  TRY(gate::Gate::check_steps(policy, options.steps));
+  options.surroundings.workspace = TRY(workspace_path());
+  options.surroundings.environment = caller_environment();
+  options.revision = TRY(revision_for(arguments, options.surroundings.workspace));
+  options.jobs = TRY(jobs_for(arguments));
+  options.today = today();
+  const std::optional<SigningKey> key =
+      TRY(key_for(arguments, policy, options.surroundings.workspace));
+  GateDetectors detectors = TRY(GateDetectors::make(arguments));
+  options.detectors = detectors.list();
+  const std::string out = TRY(out_dir_for(arguments, policy, options.revision));
+  EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
+  // A step must neither read nor write what is written about it.
+  if (std::string place = folder.hide_from(options.surroundings.workspace); !place.empty())
+    options.surroundings.hidden.push_back(std::move(place));
+
+  GateConsole console(arguments.has("--quiet"));
+  options.on_progress = [&](const gate::Progress& progress) { console.on_progress(progress); };
+  const Redaction redaction = redaction_of_caller();
+  const auto started = std::chrono::system_clock::now();
+  // Before a step can change them.
+  const std::optional<std::vector<std::string>> modified =
+      gate::modified_files(*options.detectors.front().backend, options.surroundings.workspace);
+  gate::Gate gate(policy, std::move(options), redaction);
+  const Result<Report> report = [&] {
+    const StopSignals stopping([&] { gate.stop(); });
+    return gate.run(folder);
+  }();
+  if (!report) return report.error();
+  const std::string stable = gate::report_as_json(policy, *report, modified);
+  TRY(folder.write(std::string(kReportFile), stable));
+  TRY(folder.write("gl-code-quality.json", gate::report_as_code_quality(*report)));
+  TRY(write_conclusion(folder, *report, std::string(kReportFile),
+                       gate::rest_of_gate(*report, stable, timestamp(started)),
+                       key ? &*key : nullptr, redaction));
+  TRY(folder.publish());
+  console.conclude(*report, folder.path());
+  switch (report->verdict()) {
+    case StepVerdict::Pass: return kSuccess;
+    case StepVerdict::Error: return kBadUsage;
+    default: return kNo;
+  }
+}
+
+}  // namespace
+
+const Subcommand& gate_description() {
+  static const Subcommand description{
+      .name = "gate",
+      .synopsis = "[OPTION]...",
+      .summary = "Runs the steps of a policy, and proves that they were hermetic.",
+      .options = {
+          {"--policy", "FILE", "the policy; docs/ci/HERMETIC_CI_POLICY.yml by default"},
+          {"--step", "ID", "only this step; can be given again"},
+          {"--sha", "SHA", "the commit; else GITHUB_SHA, CI_COMMIT_SHA, or that of .git"},
+          {"--out", "DIR", "where the evidence goes, instead of where the policy says"},
+          {"--jobs", "N", "run up to N steps at once"},
+          {"--key", "FILE", "sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all"},
+          {"--require", "enforced", "fail where the network cannot be denied, only watched"},
+          {"--detector", "NAME", "guard, strace or sockets; by default the best that works here"},
+          {"--quiet", "", "say nothing but what went wrong"},
+          {"--help", "", "show this help"}}};
+  return description;
+}
+
+int gate_main(std::span<char* const> words) {
+  const Result<Arguments> arguments = parse_arguments(gate_description(), words);
+  if (!arguments) return report(arguments.error());
+  if (arguments->has("--help")) return print(help_for(gate_description())), kSuccess;
+  if (!arguments->command.empty() || !arguments->words.empty())
+    return report(invalid("'hermetic gate' takes no command", "its steps are in the policy"));
+  const Result<int> exit_code = run_gate(*arguments);
+  if (exit_code) return *exit_code;
+  complain(exit_code.error());
+  return kBadUsage;
+}
+
+}  // namespace hermetic::cli

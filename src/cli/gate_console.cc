@@ -1,0 +1,140 @@
+#include "cli/gate_console.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/console.h"
+#include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
+#include "hermetic/spec/quantity.h"
+
+namespace hermetic::cli {
+namespace {
+
+void say(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::string_view mark(StepVerdict verdict) {
+  switch (verdict) {
+    case StepVerdict::Pass: return "✓";
+    case StepVerdict::Fail: return "✗";
+    case StepVerdict::Error: return "!";
+    case StepVerdict::Skipped: return "–";
+  }
+  return "";
+}
+
+std::string_view color_of(StepVerdict verdict) {
+  switch (verdict) {
+    case StepVerdict::Pass: return "\x1b[32m";
+    case StepVerdict::Skipped: return "\x1b[33m";
+    default: return "\x1b[31m";
+  }
+}
+
+bool is_on(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "true";
+}
+
+// GitHub's commands are lines: what they carry is escaped as it wants it.
+std::string escaped(std::string_view text, bool property) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '%')
+      result += "%25";
+    else if (c == '\r')
+      result += "%0D";
+    else if (c == '\n')
+      result += "%0A";
+    else if (property && c == ':')
+      result += "%3A";
+    else if (property && c == ',')
+      result += "%2C";
+    else
+      result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+GateConsole::GateConsole(bool quiet)
+    : quiet_(quiet),
+      color_(color_for("auto", STDERR_FILENO) == Color::Always),
+      live_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+
+void GateConsole::on_progress(const gate::Progress& progress) {
+  constexpr std::string_view kClear = "\r\x1b[K";
+  if (progress.state == gate::Progress::State::Started) {
+    running_[progress.id] = std::chrono::steady_clock::now();
+  } else {
+    running_.erase(progress.id);
+    if (!quiet_ || progress.verdict != StepVerdict::Pass) {
+      const std::string sign =
+          color_ ? fmt::format("{}{}\x1b[0m", color_of(progress.verdict), mark(progress.verdict))
+                 : std::string(mark(progress.verdict));
+      say(fmt::format("{}{} {:<24} {:<8} {:>8.2f} s{}{}\n", live_ ? kClear : "", sign, progress.id,
+                      to_string(progress.verdict),
+                      static_cast<double>(progress.took.count()) / 1000,
+                      progress.reason.empty() ? "" : "  ", printable(progress.reason)));
+    }
+  }
+  if (!live_) return;
+  std::string names;
+  for (const auto& [id, since] : running_) names += (names.empty() ? "" : ", ") + id;
+  say(names.empty() ? std::string(kClear) : fmt::format("{}… {}", kClear, names));
+}
+
+void GateConsole::annotate(const Report& report) const {
+  if (!is_on("GITHUB_ACTIONS")) return;
+  for (const ReportStep& step : report.steps) {
+    const std::string place = fmt::format(
+        "file={},line={},title={}", escaped(printable(step.origin.source), true),
+        std::max(step.origin.line, 1), escaped(fmt::format("hermetic gate: {}", step.id), true));
+    const char* level = step.verdict == StepVerdict::Pass ? "warning" : "error";
+    for (const Breach& breach : step.breaches)
+      print(fmt::format("::{} {}::{}{}\n", level, place, escaped(breach.message, false),
+                        breach.chain.empty()
+                            ? ""
+                            : escaped(fmt::format(", by {}", breach.chain.front()), false)));
+    if (step.breaches.empty() && step.verdict != StepVerdict::Pass)
+      print(fmt::format("::error {}::{}\n", place, escaped(step.reason, false)));
+  }
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr || *summary == '\0') return;
+  const UniqueFd file(::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const std::string text = report_as_markdown(report);
+  if (!file.is_open() ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    complain({.message = fmt::format("cannot write the summary to '{}'", printable(summary))});
+}
+
+void GateConsole::conclude(const Report& report, const std::string& folder) const {
+  std::size_t passed = 0;
+  for (const ReportStep& step : report.steps) {
+    passed += step.verdict == StepVerdict::Pass ? 1U : 0U;
+    for (const Breach& breach : step.breaches) {
+      say(fmt::format("  {}: {}\n", step.id, breach.message));
+      if (!breach.chain.empty()) say(fmt::format("    by {}\n", breach.chain.front()));
+      for (std::size_t i = 1; i < breach.chain.size(); ++i)
+        say(fmt::format("    started by {}\n", breach.chain[i]));
+      say(fmt::format("    decided by {}\n", breach.decided_by));
+    }
+  }
+  if (!quiet_)
+    say(fmt::format("{}: {} of {} steps passed, {}\nevidence: {}\n", to_string(report.verdict()),
+                    passed, report.steps.size(), to_string(report.assurance), printable(folder)));
+  annotate(report);
+}
+
+}  // namespace hermetic::cli

