@@ -16,6 +16,9 @@
 
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
+#include "hermetic/monitor/group_files.h"
+#include "hermetic/monitor/group_members.h"
+#include "hermetic/monitor/group_settings.h"
 
 namespace hermetic {
 namespace {
@@ -26,27 +29,15 @@ struct ControllerName {
   std::string_view unified;
   std::string_view separate;
 };
-constexpr std::array<ControllerName, 5> kNames = {{{Controller::Memory, "memory", "memory"},
+constexpr std::array<ControllerName, 6> kNames = {{{Controller::Freezer, "freezer", "freezer"},
+                                                   {Controller::Memory, "memory", "memory"},
                                                    {Controller::Processes, "pids", "pids"},
                                                    {Controller::CpuShare, "cpu", "cpu"},
                                                    // Version 2 counts CPU time in every group.
                                                    {Controller::CpuAccounting, "", "cpuacct"},
-                                                   {Controller::DiskAccounting, "io", "blkio"}}};
+                                                   {Controller::Disk, "io", "blkio"}}};
 
-std::string read_at(int directory, const char* name) {
-  const UniqueFd file(::openat(directory, name, O_RDONLY | O_CLOEXEC));
-  std::string text(4096, '\0');
-  const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return text;
-}
-std::string read_file(const std::string& path) { return read_at(AT_FDCWD, path.c_str()); }
-
-int write_at(int directory, const char* name, std::string_view text) {
-  const UniqueFd file(::openat(directory, name, O_WRONLY | O_CLOEXEC));
-  if (!file.is_open()) return errno;
-  return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
-}
+std::string read_file(const std::string& path) { return read_group_file(AT_FDCWD, path.c_str()); }
 
 bool has_word(std::string_view text, std::string_view word, std::string_view separators) {
   while (!text.empty()) {
@@ -88,66 +79,14 @@ bool can_write(const std::string& path) { return ::access(path.c_str(), W_OK) ==
 
 std::string parent_directory(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// A process that was just waited for, or killed, may still be leaving its group: for long, where
+// many wait for a processor.
+constexpr std::chrono::seconds kLeaving{3};
+
+// Of a run that may outlive its hermetic: whoever is in it was meant to stay.
+constexpr std::string_view kStays = "-stays";
+
 std::string prefix_of_user() { return fmt::format("hermetic-{}-", ::geteuid()); }
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  return number;
-}
-
-// A file of the group, and what is written to it.
-struct Setting {
-  Controller controller;
-  const char* file;
-  std::string text;
-  bool only_if_there = false;  // kernels without swap accounting have no such file
-};
-
-constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
-
-std::vector<Setting> unified_settings(const GroupLimits& limits) {
-  std::vector<Setting> settings;
-  if (limits.memory_bytes) {
-    settings.push_back({Controller::Memory, "memory.max", std::to_string(*limits.memory_bytes)});
-    settings.push_back({Controller::Memory, "memory.swap.max", "0", true});
-    settings.push_back({Controller::Memory, "memory.oom.group", "1"});  // all of them, or none
-  }
-  if (limits.processes)
-    settings.push_back({Controller::Processes, "pids.max", std::to_string(*limits.processes)});
-  if (limits.cpu_weight)
-    settings.push_back({Controller::CpuShare, "cpu.weight", std::to_string(*limits.cpu_weight)});
-  if (limits.cpus)
-    settings.push_back({Controller::CpuShare, "cpu.max",
-                        fmt::format("{} {}", *limits.cpus * kCpuPeriod, kCpuPeriod)});
-  return settings;
-}
-
-std::vector<Setting> separate_settings(const GroupLimits& limits) {
-  std::vector<Setting> settings;
-  if (limits.memory_bytes) {
-    const std::string bytes = std::to_string(*limits.memory_bytes);
-    // Or groups below this one would not be limited by it; newer kernels know nothing else.
-    settings.push_back({Controller::Memory, "memory.use_hierarchy", "1", true});
-    settings.push_back({Controller::Memory, "memory.limit_in_bytes", bytes});
-    // Or the limit would only move the memory to the swap.
-    settings.push_back({Controller::Memory, "memory.swappiness", "0"});
-    settings.push_back({Controller::Memory, "memory.memsw.limit_in_bytes", bytes, true});
-    // What waits in sockets is counted apart.
-    settings.push_back({Controller::Memory, "memory.kmem.tcp.limit_in_bytes", bytes, true});
-  }
-  if (limits.processes)
-    settings.push_back({Controller::Processes, "pids.max", std::to_string(*limits.processes)});
-  if (limits.cpu_weight) {  // 1024 is what 100 is in version 2
-    const std::uint64_t shares = std::max<std::uint64_t>(2, *limits.cpu_weight * 1024 / 100);
-    settings.push_back({Controller::CpuShare, "cpu.shares", std::to_string(shares)});
-  }
-  if (limits.cpus)
-    settings.push_back(
-        {Controller::CpuShare, "cpu.cfs_quota_us", std::to_string(*limits.cpus * kCpuPeriod)});
-  return settings;
-}
 
 std::vector<Controller> controllers_for(const GroupLimits& limits) {
   std::vector<Controller> wanted;
@@ -155,7 +94,7 @@ std::vector<Controller> controllers_for(const GroupLimits& limits) {
   if (limits.processes) wanted.push_back(Controller::Processes);
   if (limits.cpu_weight || limits.cpus) wanted.push_back(Controller::CpuShare);
   if (limits.count_cpu_time) wanted.push_back(Controller::CpuAccounting);
-  if (limits.count_disk) wanted.push_back(Controller::DiskAccounting);
+  if (limits.count_disk || !limits.disk_rates.empty()) wanted.push_back(Controller::Disk);
   return wanted;
 }
 
@@ -167,23 +106,18 @@ bool can_have_groups(const std::string& place) {
   return is_root || read_file(place + "/cgroup.procs").empty();
 }
 
-// With the groups below it, which members that may mount can have made. Returns an errno.
-int remove_group(int parent, const std::string& name, int depth) {
-  constexpr int kDeepest = 200;
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return 0;
-  const int error = errno;
-  if ((error != EBUSY && error != ENOTEMPTY) || depth > kDeepest) return error;
-  const Result<UniqueFd> group = open_directory(parent, name);
-  if (!group) return error;
-  const Result<std::vector<std::string>> names = names_in(group->get());
-  if (!names) return error;
-  for (const std::string& inner : *names) {
-    struct stat status = {};
-    if (::fstatat(group->get(), inner.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode))
-      (void)remove_group(group->get(), inner, depth + 1);
-  }
-  return ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;
+// Somebody may be left in a group although nothing is to outlive hermetic: stopped, frozen, or held
+// back by a disk.
+bool empty_and_remove(int place, const std::string& name, int group) {
+  using Clock = std::chrono::steady_clock;
+  int error = remove_group(place, name);
+  if (error != EBUSY || name.ends_with(kStays)) return error == 0;
+  lift_rates(group);
+  end_members(group);
+  for (const Clock::time_point last = Clock::now() + kLeaving;
+       (error = remove_group(place, name)) == EBUSY && Clock::now() < last;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return error == 0;
 }
 
 }  // namespace
@@ -243,13 +177,14 @@ void ControlGroups::find_separate(const std::string& root, std::string_view memb
 // Locked while we live: a group that is not locked was left by a run that was killed. Whoever
 // removes such groups may take ours for one in the moment before it is locked; then another is
 // made, under another name: what is removed is removed by name.
-Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place) {
+Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& place,
+                                       bool members_may_stay) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random)
       return system_error("cannot get random bytes", errno);
-    const std::string path =
-        fmt::format("{}/{}{}-{:016x}", place, prefix_of_user(), ::getpid(), random);
+    const std::string path = fmt::format("{}/{}{}-{:016x}{}", place, prefix_of_user(), ::getpid(),
+                                         random, members_may_stay ? kStays : "");
     const auto failed = [&](int error) {
       return system_error(fmt::format("cannot make the control group '{}'", printable(path)),
                           error);
@@ -273,8 +208,14 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
   (void)remove_abandoned();
   ControlGroup group;
   group.unified_ = unified_;
+  group.has_rates_ = !limits.disk_rates.empty();
+  std::vector<Controller> wanted = controllers_for(limits);
+  // Version 2 knows whose written pages they are by whose memory they are.
+  if (unified_ && group.has_rates_ && has(Controller::Memory)) wanted.push_back(Controller::Memory);
+  // Version 1 empties a group by freezing it.
+  if (has(Controller::Freezer)) wanted.push_back(Controller::Freezer);
   std::vector<std::string> made;
-  for (const Controller controller : controllers_for(limits)) {
+  for (const Controller controller : wanted) {
     const auto found = places_.find(controller);
     if (found == places_.end()) return unsupported("a control group is missing", why_not_);
     // Two controllers of version 1 may share one hierarchy under two names.
@@ -282,7 +223,7 @@ Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
     const auto same = std::find(made.begin(), made.end(), place);
     group.controllers_[controller] = static_cast<std::size_t>(same - made.begin());
     if (same != made.end()) continue;
-    TRY(add_folder(group, place));
+    TRY(add_folder(group, place, limits.members_may_stay));
     made.push_back(place);
   }
   TRY(apply(group, limits));
@@ -318,7 +259,8 @@ Result<void> ControlGroups::pass_on(const ControlGroup& group) const {
     const std::string& place = places_.at(name.controller);
     const std::string file = place + "/cgroup.subtree_control";
     if (has_word(read_file(file), name.unified, " \n")) continue;
-    if (const int error = write_at(AT_FDCWD, file.c_str(), fmt::format("+{}", name.unified));
+    if (const int error =
+            write_group_file(AT_FDCWD, file.c_str(), fmt::format("+{}", name.unified));
         error != 0)
       return system_error(
           fmt::format("cannot pass the controller '{}' on in '{}'", name.unified, printable(place)),
@@ -329,11 +271,12 @@ Result<void> ControlGroups::pass_on(const ControlGroup& group) const {
 
 Result<void> ControlGroups::apply(const ControlGroup& group, const GroupLimits& limits) const {
   if (unified_) TRY(pass_on(group));
-  for (const Setting& setting : unified_ ? unified_settings(limits) : separate_settings(limits)) {
+  for (const GroupSetting& setting :
+       unified_ ? unified_settings(limits) : separate_settings(limits)) {
     const ControlGroup::Folder* folder = group.folder_of(setting.controller);
     const int directory = folder->descriptor.get();
     if (setting.only_if_there && ::faccessat(directory, setting.file, F_OK, 0) != 0) continue;
-    if (const int error = write_at(directory, setting.file, setting.text); error != 0)
+    if (const int error = write_group_file(directory, setting.file, setting.text); error != 0)
       return system_error(fmt::format("cannot set {} of the control group '{}'", setting.file,
                                       printable(folder->path)),
                           error);
@@ -362,8 +305,7 @@ std::vector<std::string> ControlGroups::remove_abandoned() const {
       struct stat status = {};
       if (!group || ::fstat(group->get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
       if (::flock(group->get(), LOCK_EX | LOCK_NB) != 0) continue;
-      // One with processes in it cannot be removed, and need not be: they were meant to stay.
-      if (remove_group(directory->get(), name, 0) == 0)
+      if (empty_and_remove(directory->get(), name, group->get()))
         removed.push_back(fmt::format("{}/{}", place, name));
     }
   }
@@ -373,6 +315,7 @@ std::vector<std::string> ControlGroups::remove_abandoned() const {
 ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
   remove();
   unified_ = other.unified_;
+  has_rates_ = other.has_rates_;
   folders_ = std::move(other.folders_);
   controllers_ = std::move(other.controllers_);
   doors_ = std::move(other.doors_);
@@ -380,15 +323,24 @@ ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
   return *this;
 }
 
-// A process that was just waited for may still be leaving the group: for long, where many wait for
-// a processor.
+void ControlGroup::lift_rates() const {
+  if (!has_rates_) return;
+  for (const Folder& folder : folders_) hermetic::lift_rates(folder.descriptor.get());
+}
+
+void ControlGroup::end_members() const {
+  for (const Folder& folder : folders_) hermetic::end_members(folder.descriptor.get());
+}
+
 void ControlGroup::remove() {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point last = Clock::now() + std::chrono::seconds(3);
   doors_.clear();
-  for (const Folder& folder : folders_)
-    while (remove_group(AT_FDCWD, folder.path, 0) == EBUSY && Clock::now() < last)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  lift_rates();  // or what was written and is still to be taken would go on at that rate for ever
+  for (const Folder& folder : folders_) {
+    const std::string place = parent_directory(folder.path);
+    const UniqueFd above(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    (void)empty_and_remove(above.get(), folder.path.substr(place.size() + 1),
+                           folder.descriptor.get());
+  }
   folders_.clear();
 }
 
@@ -400,14 +352,14 @@ const ControlGroup::Folder* ControlGroup::folder_of(Controller controller) const
 std::optional<std::uint64_t> ControlGroup::number(Controller controller, const char* file) const {
   const Folder* folder = folder_of(controller);
   if (folder == nullptr) return std::nullopt;
-  return number_in(read_at(folder->descriptor.get(), file));
+  return number_in(read_group_file(folder->descriptor.get(), file));
 }
 
 std::optional<std::uint64_t> ControlGroup::number(Controller controller, const char* file,
                                                   std::string_view key) const {
   const Folder* folder = folder_of(controller);
   if (folder == nullptr) return std::nullopt;
-  const std::string text = read_at(folder->descriptor.get(), file);
+  const std::string text = read_group_file(folder->descriptor.get(), file);
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -457,10 +409,10 @@ std::optional<std::uint64_t> ControlGroup::processes() const {
 }
 
 std::uint64_t ControlGroup::disk_written_bytes() const {
-  const Folder* folder = folder_of(Controller::DiskAccounting);
+  const Folder* folder = folder_of(Controller::Disk);
   if (folder == nullptr) return 0;
   // A line for each device: "8:0 rbytes=1 wbytes=2 …", or, one for each act, "8:0 Write 2".
-  const std::string text = read_at(
+  const std::string text = read_group_file(
       folder->descriptor.get(), unified_ ? "io.stat" : "blkio.throttle.io_service_bytes_recursive");
   const std::string_view key = unified_ ? " wbytes=" : " Write ";
   std::uint64_t sum = 0;
@@ -474,7 +426,7 @@ std::optional<Pressure> ControlGroup::pressure() const {
   if (!unified_ || folders_.empty()) return std::nullopt;
   const auto waited = [&](const char* file) -> std::optional<std::chrono::microseconds> {
     // "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234"
-    const std::string text = read_at(folders_.front().descriptor.get(), file);
+    const std::string text = read_group_file(folders_.front().descriptor.get(), file);
     const std::size_t total = text.find("total=");
     if (!text.starts_with("some") || total == std::string::npos) return std::nullopt;
     return std::chrono::microseconds(

@@ -16,7 +16,16 @@
 
 namespace hermetic {
 
-enum class Controller { Memory, Processes, CpuShare, CpuAccounting, DiskAccounting };
+enum class Controller { Freezer, Memory, Processes, CpuShare, CpuAccounting, Disk };
+
+// Bytes a second, from and to one disk.
+struct DiskRate {
+  std::string disk;  // "8:0"
+  std::optional<std::uint64_t> read_bytes = {};
+  std::optional<std::uint64_t> written_bytes = {};
+
+  friend bool operator==(const DiskRate&, const DiskRate&) = default;
+};
 
 // What a group is made for; what is absent is not limited.
 struct GroupLimits {
@@ -26,16 +35,20 @@ struct GroupLimits {
   std::optional<std::uint64_t> cpus;  // as much CPU time as so many of them have
   bool count_cpu_time = false;
   bool count_disk = false;
+  std::vector<DiskRate> disk_rates = {};
   // The members may mount what they like, and so reach the files of the group that is the root of
   // their namespace: they get one below the one that is limited.
   bool members_may_mount = false;
+  // The members may outlive us: whoever clears up lets them be.
+  bool members_may_stay = false;
 
   [[nodiscard]] bool any() const {
-    return memory_bytes || processes || cpu_weight || cpus || count_cpu_time || count_disk;
+    return memory_bytes || processes || cpu_weight || cpus || count_cpu_time || count_disk ||
+           !disk_rates.empty();
   }
 };
 
-// A group of its own for one run. Removed, empty as it is by then, when it goes.
+// A group of its own for one run. Removed when it goes; whoever is left in it by then is killed.
 class ControlGroup {
  public:
   ControlGroup() = default;
@@ -49,6 +62,11 @@ class ControlGroup {
   // A process that writes "0" to all of these is in the group, and so are those that it starts.
   [[nodiscard]] const std::vector<UniqueFd>& doors() const { return doors_; }
   void close_doors() { doors_.clear(); }
+
+  // Kills everybody in it.
+  void end_members() const;
+  // Disks do not hold them back any more: they are to end.
+  void lift_rates() const;
 
   // What the kernel has counted; absent if it does not.
   struct CpuTime {
@@ -79,6 +97,7 @@ class ControlGroup {
   void remove();
 
   bool unified_ = false;  // version 2
+  bool has_rates_ = false;
   std::vector<Folder> folders_;
   std::map<Controller, std::size_t> controllers_;  // the number of the folder that has it
   std::vector<UniqueFd> doors_;
@@ -103,15 +122,16 @@ class ControlGroups {
   // were killed have left there.
   [[nodiscard]] Result<ControlGroup> make(const GroupLimits& limits) const;
 
-  // Removes the groups of this user's runs whose hermetic is gone and that are empty; returns their
-  // paths.
+  // Removes the groups of this user's runs whose hermetic is gone, with everybody who is left in
+  // them, unless they were meant to stay; returns their paths.
   [[nodiscard]] std::vector<std::string> remove_abandoned() const;
 
  private:
   static Result<std::string> real_path_of(const std::string& path);
   void find_unified(const std::string& root, std::string_view memberships);
   void find_separate(const std::string& root, std::string_view memberships);
-  static Result<void> add_folder(ControlGroup& group, const std::string& place);
+  static Result<void> add_folder(ControlGroup& group, const std::string& place,
+                                 bool members_may_stay);
   static Result<void> open_doors(ControlGroup& group, bool below);
   [[nodiscard]] Result<void> pass_on(const ControlGroup& group) const;
   [[nodiscard]] Result<void> apply(const ControlGroup& group, const GroupLimits& limits) const;

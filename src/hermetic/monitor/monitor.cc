@@ -33,6 +33,16 @@ void Monitor::watch(ControlGroup group) {
   group_ = std::move(group);
 }
 
+void Monitor::end_members() {
+  const std::lock_guard lock(mutex_);
+  group_.end_members();
+}
+
+void Monitor::lift_rates() {
+  const std::lock_guard lock(mutex_);
+  group_.lift_rates();
+}
+
 void Monitor::start(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   // Of this host, if nobody has brought another.

@@ -46,6 +46,9 @@ class Monitor {
   void watch(ControlGroup group);
   [[nodiscard]] const ControlGroup& group() const { return group_; }
   void close_doors() { group_.close_doors(); }
+  // Of the group: see ControlGroup. From any thread.
+  void end_members();
+  void lift_rates();
 
   void start(Clock::time_point now = Clock::now());
   // When to call look(); none: nobody needs it.

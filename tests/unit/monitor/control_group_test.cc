@@ -9,6 +9,7 @@
 
 #include <filesystem>
 
+#include "hermetic/monitor/group_settings.h"
 #include "tests/unit/spec/temp_dir.h"
 
 namespace hermetic {
@@ -59,7 +60,7 @@ TEST_F(Unified, HasOnlyTheControllersThatArePassedOn) {
   EXPECT_TRUE(groups.has(Controller::CpuAccounting));
   EXPECT_FALSE(groups.has(Controller::Memory));
   EXPECT_FALSE(groups.has(Controller::CpuShare));
-  EXPECT_FALSE(groups.has(Controller::DiskAccounting));
+  EXPECT_FALSE(groups.has(Controller::Disk));
 }
 
 TEST_F(Unified, UsesTheRootForWhoIsInIt) {
@@ -99,6 +100,22 @@ TEST(Separate, FindsEachControllerWhereTheProcessIs) {
   EXPECT_TRUE(groups.has(Controller::Memory));
   EXPECT_THAT(groups.places(), SizeIs(4));
   EXPECT_EQ(groups.places().front(), dir.path() + "/memory/a/b");
+}
+
+TEST(GroupSettings, RatesAreWrittenForEachDisk) {
+  const GroupLimits limits{.disk_rates = {{"8:0", 5, 7}, {"8:16", 9, std::nullopt}}};
+  const auto texts = [](const std::vector<GroupSetting>& settings) {
+    std::vector<std::string> found;
+    for (const GroupSetting& setting : settings)
+      found.push_back(std::string(setting.file) + ": " + setting.text);
+    return found;
+  };
+  EXPECT_THAT(texts(unified_settings(limits)),
+              ElementsAre("io.max: 8:0 rbps=5 wbps=7", "io.max: 8:16 rbps=9 wbps=max"));
+  EXPECT_THAT(
+      texts(separate_settings(limits)),
+      ElementsAre("blkio.throttle.read_bps_device: 8:0 5", "blkio.throttle.write_bps_device: 8:0 7",
+                  "blkio.throttle.read_bps_device: 8:16 9"));
 }
 
 TEST(Separate, NothingIsThere) {

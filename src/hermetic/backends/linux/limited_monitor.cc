@@ -17,9 +17,9 @@ GroupLimits group_limits(const Plan& plan, const ControlGroups& groups) {
   if (groups.has(Controller::Processes)) limits.processes = most_processes(plan);
   if (groups.has(Controller::CpuShare)) limits.cpu_weight = plan.limits.cpu_weight;
   if (groups.has(Controller::CpuShare)) limits.cpus = plan.process.cpus;
-  limits.count_disk =
-      groups.has(Controller::DiskAccounting) && plan.limits.disk_write_bytes.has_value();
+  limits.count_disk = groups.has(Controller::Disk) && plan.limits.disk_write_bytes.has_value();
   limits.members_may_mount = plan.allow_nested_namespaces;
+  limits.members_may_stay = !plan.process.kill_on_parent_exit;
   // Who may mount would see the files of the caller's group, if it had none of its own.
   limits.count_cpu_time = groups.has(Controller::CpuAccounting) &&
                           (plan.limits.cpu_time || plan.allow_nested_namespaces);

@@ -145,6 +145,7 @@ class LinuxRun final : public Run {
   Usage snapshot() override { return monitor_->snapshot(); }
 
   void kill() override {
+    monitor_->lift_rates();
     (void)::syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
   }
 
@@ -303,6 +304,7 @@ class LinuxRun final : public Run {
     const Clock::time_point now = Clock::now();
     if (killing_ && now >= *deadline()) {
       kill();
+      monitor_->end_members();
     } else if (stopping_ && !killing_ && now >= *deadline()) {
       end_everybody();
     } else if (!stopping_ && deadline() && now >= *deadline()) {
@@ -348,6 +350,7 @@ class LinuxRun final : public Run {
   // Through init, which then counts what they have used.
   void end_everybody() {
     killing_ = Clock::now();
+    monitor_->lift_rates();
     if (!send_signal(SIGKILL, 1)) kill();
   }
 
