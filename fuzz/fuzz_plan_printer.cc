@@ -67,6 +67,9 @@ hermetic::ResourceLimits limits_from(Source& source) {
   some(limits.file_size_bytes);
   some(limits.open_files);
   some(limits.disk_write_bytes);
+  some(limits.disk_read_rate);
+  some(limits.disk_write_rate);
+  some(limits.network_bytes);
   some(limits.cpu_weight);
   if (source.flag()) limits.cpu_time = std::chrono::milliseconds(source.number() >> 1U);
   if (source.flag()) limits.wall_time = std::chrono::milliseconds(source.number() >> 1U);

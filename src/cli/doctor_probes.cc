@@ -53,6 +53,7 @@ class Probes {
     if (what == "wait") wait();
     if (what == "take-memory") take_memory();
     if (what == "compute") compute();
+    if (what == "talk") talk();
     if (what == "start-processes") start_processes();
     if (what == "open-files-limit") try_open_files();
     if (what == "file-size-limit") try_file_size();
@@ -218,6 +219,23 @@ class Probes {
     for (int i = 0; i < 128; ++i) {
       blocks.push_back(std::make_unique<std::array<volatile char, kBlock>>());
       for (std::size_t byte = 0; byte < kBlock; byte += 4096) (*blocks.back())[byte] = 1;
+    }
+  }
+
+  // To itself, until it is ended.
+  static void talk() {
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const address = reinterpret_cast<sockaddr*>(&place);
+    socklen_t size = sizeof place;
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (::bind(socket.get(), address, size) != 0) return;
+    if (::getsockname(socket.get(), address, &size) != 0) return;
+    const std::array<char, 1000> text = {};
+    for (int i = 0; i < 2000; ++i) {
+      (void)::sendto(socket.get(), text.data(), text.size(), MSG_DONTWAIT, address, size);
+      ::usleep(1000);
     }
   }
 

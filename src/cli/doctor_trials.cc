@@ -102,6 +102,9 @@ class Trials {
     try_limit(results, Clause::ProcessesLimit, "start-processes", {.processes = 4});
     try_limit(results, Clause::IdleTimeLimit, "wait", {.idle_time = milliseconds(100)});
     try_limit(results, Clause::CpuWeight, "usual", {.cpu_weight = 50});
+    try_limit(results, Clause::DiskReadRate, "usual", {.disk_read_rate = 64U << 20U});
+    try_limit(results, Clause::DiskWriteRate, "usual", {.disk_write_rate = 64U << 20U});
+    try_limit(results, Clause::NetworkBytesLimit, "talk", {.network_bytes = 10'000});
     try_wall_time(results);
     try_parent_exit(results);
     return results;
@@ -174,8 +177,15 @@ class Trials {
     if (!is_enforced(clause)) return;
     SpecBuilder builder = act == "usual" ? usual(act) : tools_for(act);
     builder.limits(limits);
+    if (clause == Clause::NetworkBytesLimit)
+      builder.network({.mode = NetworkPolicy::Mode::Loopback});
     const Result<Finished> finished = execute_here(builder);
     ProbeResult& result = results[std::string(to_string(clause))];
+    const bool is_rate = clause == Clause::DiskReadRate || clause == Clause::DiskWriteRate;
+    if (is_rate && !finished && finished.error().kind == Error::Kind::Unsupported) {
+      result = {.held = true, .detail = "nothing is run here: " + finished.error().message};
+      return;
+    }
     if (!finished) {
       result = {.held = false, .detail = finished.error().message};
       return;
@@ -190,7 +200,7 @@ class Trials {
       result = {.held = outcome.usage.started_processes <= *limits.processes,
                 .detail = fmt::format("{} of {} started", outcome.usage.started_processes,
                                       *limits.processes)};
-    else if (clause == Clause::CpuWeight)
+    else if (clause == Clause::CpuWeight || is_rate)
       result = {.held = outcome.success(), .detail = "set"};
     else
       result = {.held = false, .detail = "the command was not ended"};

@@ -42,8 +42,8 @@ Result<void> check_known(const Arguments& arguments) {
 
 // What was exceeded, by how much, and what to change.
 std::string remark_on_limit(const OverLimit& over) {
-  const bool size =
-      over.which == "memory" || over.which == "file_size" || over.which == "disk_write";
+  const bool size = over.which == "memory" || over.which == "file_size" ||
+                    over.which == "disk_write" || over.which == "network_bytes";
   const auto shown = [&](std::uint64_t amount) {
     if (size) return rounded_size(amount);
     if (over.which == "cpu_time") return rounded_time(std::chrono::milliseconds(amount));

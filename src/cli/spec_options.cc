@@ -77,6 +77,10 @@ class OptionReader {
     if (name == "--open-files")
       return assign(draft_.limits.open_files, parse_count(value, 1, 1'048'576));
     if (name == "--disk-write") return assign(draft_.limits.disk_write_bytes, parse_size(value));
+    if (name == "--disk-read-rate") return assign(draft_.limits.disk_read_rate, parse_size(value));
+    if (name == "--disk-write-rate")
+      return assign(draft_.limits.disk_write_rate, parse_size(value));
+    if (name == "--network-bytes") return assign(draft_.limits.network_bytes, parse_size(value));
     if (name == "--cpu-weight")
       return assign(draft_.limits.cpu_weight, parse_count(value, 1, 10'000));
     if (name == "--cpus") return assign(draft_.process.cpus, parse_count(value, 1, 1024));
@@ -231,6 +235,9 @@ std::vector<Option> spec_options() {
       {"--file-size", "SIZE", "limit the size of each file that is written"},
       {"--open-files", "COUNT", "limit the open files of each process"},
       {"--disk-write", "SIZE", "limit what all processes together write to disk"},
+      {"--disk-read-rate", "SIZE", "read no more than so many bytes a second from each disk"},
+      {"--disk-write-rate", "SIZE", "write no more than so many bytes a second to each disk"},
+      {"--network-bytes", "SIZE", "limit what goes over the network, both ways"},
       {"--cpu-weight", "WEIGHT", "share of the CPU under contention, 1 to 10000; 100 is usual"},
       {"--cpus", "COUNT", "run on so many CPUs"},
       {"--nice", "LEVEL", "give way to other processes, 1 to 19"},

@@ -62,7 +62,7 @@ std::string usage_table(const Usage& usage) {
   text +=
       line("written", fmt::format("{} in {} calls, {} to disk", rounded_size(moved.written_bytes),
                                   moved.write_calls, rounded_size(moved.disk_written_bytes)));
-  if (usage.network_bytes) text += line("loopback", rounded_size(*usage.network_bytes));
+  if (usage.network_bytes) text += line("network", rounded_size(*usage.network_bytes));
   text += line("page faults",
                fmt::format("{} minor, {} major", usage.minor_faults, usage.major_faults));
   text +=

@@ -152,6 +152,22 @@ TEST_P(Limit, DiskWrite) {
   EXPECT_GE(outcome.usage.transfers.disk_written_bytes, 200 * kMegabyte);
 }
 
+TEST_P(Limit, NetworkBytesOfTheLoopback) {
+  const SpecBuilder talk =
+      sandboxed(use_up({"talk", "200"})).network({.mode = NetworkPolicy::Mode::Loopback});
+  EXPECT_THAT(run_limited(talk, {.network_bytes = 20 * kMegabyte}).ending,
+              is_over("network_bytes", 20 * kMegabyte));
+  const Outcome outcome = run_limited(talk, {.network_bytes = 1000 * kMegabyte});
+  EXPECT_EQ(outcome.standard_output.text, "200\n");
+  EXPECT_GE(outcome.usage.network_bytes, 200 * kMegabyte);
+  // The caller's network is not counted for one command.
+  const Result<Outcome> host =
+      attempt(SpecBuilder(talk).network({.mode = NetworkPolicy::Mode::Host}), {.network_bytes = 1});
+  ASSERT_FALSE(host);
+  EXPECT_THAT(host.error().message, HasSubstr("network-bytes-limit is absent"));
+  EXPECT_THAT(host.error().hint, HasSubstr("--allow-host"));
+}
+
 TEST_P(Limit, FileSize) {
   const SpecBuilder grow = sandboxed(use_up({"write", "/tmp/file", "20"}));
   EXPECT_THAT(run_limited(grow, {.file_size_bytes = 5 * kMegabyte}).ending,

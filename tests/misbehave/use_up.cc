@@ -1,5 +1,8 @@
 // use_up WHAT [NUMBER...]: takes more of the machine than it should.
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,10 +121,60 @@ int write_file(const char* path, int megabytes) {
   return 0;
 }
 
+// A line for each megabyte. What is written goes to the disk at once, or, "later", when all is
+// there.
+int move_blocks(const char* path, int megabytes, std::string_view how) {
+  const bool reads = how == "read-past-cache";
+  const int past_cache = how == "write-later" ? 0 : O_DIRECT;
+  const int file = ::open(path, (reads ? O_RDONLY : O_RDWR | O_CREAT | O_TRUNC) | past_cache, 0644);
+  constexpr std::size_t kBlock = std::size_t{1} << 20U;
+  void* const block = std::aligned_alloc(4096, kBlock);
+  if (file < 0 || block == nullptr) return 3;
+  std::memset(block, 'x', kBlock);
+  for (int i = 0; i < megabytes; ++i) {
+    const ssize_t count = reads ? ::read(file, block, kBlock) : ::write(file, block, kBlock);
+    if (count != static_cast<ssize_t>(kBlock)) return 3;
+    if (past_cache != 0) std::puts("moved");
+    std::fflush(stdout);
+  }
+  if (!reads && ::fsync(file) != 0) return 3;
+  std::puts("all");
+  return 0;
+}
+
 int open_files(int count) {
   int opened = 0;
   while (opened < count && ::open("/dev/null", O_RDONLY) >= 0) ++opened;
   std::printf("%d %s\n", opened, opened == count ? "all" : ::strerrorname_np(errno));
+  return 0;
+}
+
+// Over the loopback, from one process to another.
+int talk(int megabytes) {
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* address = reinterpret_cast<sockaddr*>(&place);
+  socklen_t size = sizeof place;
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (::bind(listener, address, size) != 0 || ::listen(listener, 1) != 0 ||
+      ::getsockname(listener, address, &size) != 0)
+    return 3;
+  std::vector<char> block(std::size_t{1} << 20U, 'x');
+  if (::fork() == 0) {
+    const int out = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(out, address, size) != 0) std::exit(3);
+    for (int i = 0; i < megabytes; ++i) {
+      if (::write(out, block.data(), block.size()) < 0) std::exit(3);
+      ::usleep(1000);
+    }
+    std::exit(0);
+  }
+  const int in = ::accept(listener, nullptr, nullptr);
+  std::size_t taken = 0;
+  for (ssize_t count = 0; (count = ::read(in, block.data(), block.size())) > 0;)
+    taken += static_cast<std::size_t>(count);
+  std::printf("%zu\n", taken >> 20U);
   return 0;
 }
 
@@ -151,7 +204,10 @@ int main(int count, char** words) {
   if (what == "spin") return spin_in(number(2), number(3) / 1000.0);
   if (what == "spin-unwaited") return spin_unwaited(number(2));
   if (what == "write") return write_file(words[2], number(3));
+  if (what == "read-past-cache" || what == "write-past-cache" || what == "write-later")
+    return move_blocks(words[2], number(3), what);
   if (what == "files") return open_files(number(2));
+  if (what == "talk") return talk(number(2));
   if (what == "sleep") return ::sleep(static_cast<unsigned>(number(2))) == 0 ? 0 : 1;
   if (what == "chatter") {
     for (int i = 0; i < number(2); ++i) {

@@ -235,6 +235,39 @@ TEST_F(AllowedHosts, CountWhatIsSentAndReceived) {
             "sent 100000 web.example.org:7;received 100000 web.example.org:7;");
 }
 
+// An echo of so much, ended when more than the limit has gone both ways.
+std::string echoed(std::uint64_t bytes, std::optional<std::uint64_t> limit, const char* kind) {
+  return in_world([&]() -> std::string {
+    const std::string script =
+        "import socket\ns = socket.socket(socket.AF_INET, socket." + std::string(kind) +
+        ")\n"
+        "s.connect(('web.example.org', 7)); n = 0\n"
+        "while n < " +
+        std::to_string(bytes) + ": s.send(b'x' * 1000); n += len(s.recv(1000))";
+    const SpecBuilder builder =
+        sandboxed({"/usr/bin/python3", "-c", script})
+            .network(NetworkPolicy::allow_hosts({"web.example.org:7"}).value())
+            .limits({.network_bytes = limit});
+    const Outcome outcome = run(builder);
+    const std::uint64_t counted = outcome.usage.network_bytes.value_or(0);
+    if (outcome.success()) return counted >= 2 * bytes ? "all" : "not all was counted";
+    const auto* over = std::get_if<OverLimit>(&outcome.ending);
+    if (over == nullptr) return outcome.standard_error.text;
+    // It is asked for byte by byte, so that what is under way is little.
+    const bool in_time = over->actual > over->limit && over->actual < over->limit + 100'000;
+    return over->which + (in_time ? " over" : " much too late");
+  });
+}
+
+TEST_F(AllowedHosts, AreReachedUpToTheLimitOfBytes) {
+  for (const char* kind : {"SOCK_STREAM", "SOCK_DGRAM"}) {
+    SCOPED_TRACE(kind);
+    EXPECT_EQ(echoed(3'000'000, 1'000'000, kind), "network_bytes over");
+    EXPECT_EQ(echoed(300'000, 1'000'000, kind), "all");
+    EXPECT_EQ(echoed(3'000'000, std::nullopt, kind), "all");
+  }
+}
+
 TEST_F(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
   EXPECT_EQ(python("s = socket.create_server(('127.0.0.1', 7007))\n"
                    "c = socket.create_connection(('127.0.0.1', 7007))\n"

@@ -48,12 +48,15 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
                                      reinterpret_cast<sockaddr*>(&client.storage), &client.size);
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) continue;  // an answer that nobody took
+    bytes_ += static_cast<std::uint64_t>(count);
     const std::weak_ptr<Socket> weak = socket;
     resolver_.answer(std::span(query).first(static_cast<std::size_t>(count)), false,
-                     [weak, client](const Bytes& reply) {
-                       if (const auto held = weak.lock())
-                         ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
-                                  client.get(), client.size);
+                     [this, weak, client](const Bytes& reply) {
+                       const auto held = weak.lock();
+                       if (!held) return;  // and we are gone, too
+                       bytes_ += reply.size();
+                       ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
+                                client.get(), client.size);
                      });
   }
 }
@@ -119,11 +122,13 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
   const Bytes query(begin, begin + static_cast<std::ptrdiff_t>(size));
   stream.in.erase(stream.in.begin(), begin + static_cast<std::ptrdiff_t>(size));
   stream.is_waiting = true;
+  bytes_ += query.size();
   // Its socket is asked once more when the answer is there, whoever that comes from.
   resolver_.answer(query, true, [this, id](const Bytes& reply) {
     const auto found = streams_.find(id);
     if (found == streams_.end()) return;
     Stream& asker = *found->second;
+    bytes_ += reply.size();
     asker.out = {static_cast<std::uint8_t>(reply.size() >> 8U),
                  static_cast<std::uint8_t>(reply.size())};
     asker.out.insert(asker.out.end(), reply.begin(), reply.end());

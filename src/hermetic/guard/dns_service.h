@@ -24,6 +24,8 @@ class DnsService {
   void serve_streams(UniqueFd listener);  // bound, and listening
   [[nodiscard]] std::optional<Clock::time_point> due() const;
   void on_time(Clock::time_point now);
+  // Questions and answers, so far.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Socket {
@@ -52,6 +54,7 @@ class DnsService {
   std::list<std::shared_ptr<Socket>> sockets_;
   std::map<std::uint64_t, std::shared_ptr<Stream>> streams_;
   std::uint64_t last_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace hermetic::guard

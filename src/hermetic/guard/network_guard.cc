@@ -58,6 +58,7 @@ class NetworkGuard::State {
   [[nodiscard]] int descriptor() const { return poller_->descriptor(); }
   [[nodiscard]] std::optional<Clock::time_point> due() const;
   [[nodiscard]] std::vector<Destination> traffic() const;
+  [[nodiscard]] std::uint64_t bytes() const;
 
  private:
   using Place = std::tuple<Address, std::uint16_t, Protocol>;
@@ -330,6 +331,17 @@ std::vector<NetworkGuard::Destination> NetworkGuard::State::traffic() const {
   return result;
 }
 
+std::uint64_t NetworkGuard::State::bytes() const {
+  std::uint64_t sum = dns_.bytes();
+  for (const auto& opened : opened_) {
+    sum += opened->sent + opened->received;
+    if (opened->datagrams) sum += opened->datagrams->sent() + opened->datagrams->received();
+  }
+  for (const auto& [id, connection] : connections_)
+    sum += connection.relay->sent() + connection.relay->received();
+  return sum;
+}
+
 void NetworkGuard::State::finish() {
   while (!connections_.empty()) connections_.begin()->second.relay->refuse({});
   for (const auto& opened : opened_)
@@ -358,6 +370,7 @@ NetworkGuard::Answer NetworkGuard::prepare(const Address& address, std::uint16_t
   return state_->prepare(address, port, protocol);
 }
 std::vector<NetworkGuard::Destination> NetworkGuard::traffic() const { return state_->traffic(); }
+std::uint64_t NetworkGuard::bytes() const { return state_->bytes(); }
 void NetworkGuard::finish() { state_->finish(); }
 
 }  // namespace hermetic

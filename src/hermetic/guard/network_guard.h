@@ -83,6 +83,9 @@ class NetworkGuard {
   // out.
   [[nodiscard]] std::vector<Destination> traffic() const;
 
+  // So far, both ways, with the names that were asked for.
+  [[nodiscard]] std::uint64_t bytes() const;
+
   // Ends what is still open, and tells of it.
   void finish();
 

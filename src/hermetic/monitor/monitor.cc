@@ -58,11 +58,22 @@ std::optional<Monitor::Clock::time_point> Monitor::due() const {
   // The memory and the processes are limited by the kernel, if there is a group for it; then this
   // is how soon it is noticed.
   if (limits.cpu_time || limits.disk_write_bytes || limits.idle_time || limits.memory_bytes ||
-      limits.processes)
+      limits.processes || limits.network_bytes)
     every = std::min(every.value_or(kLimitInterval), kLimitInterval);
   if (!every) return std::nullopt;
   const std::lock_guard lock(mutex_);
+  if (is_over_network()) return started_;
   return looked_.value_or(started_) + *every;
+}
+
+void Monitor::count_network(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  usage_.network_bytes = bytes;
+}
+
+bool Monitor::is_over_network() const {
+  const std::optional<std::uint64_t>& limit = options_.limits.network_bytes;
+  return limit && usage_.network_bytes.value_or(0) > *limit;
 }
 
 std::optional<Ending> Monitor::look(Clock::time_point now) {
@@ -133,6 +144,9 @@ void Monitor::take_sample(Clock::time_point now) {
       usage_.memory_measure = Usage::MemoryMeasure::Samples;
   }
   add_counts_of_group();
+  if (options_.loopback_of != 0)
+    if (const auto bytes = table_.loopback_bytes_of(options_.loopback_of))
+      usage_.network_bytes = *bytes;
   usage_.peak_memory_bytes = std::max(usage_.peak_memory_bytes, usage_.memory_bytes);
   usage_.peak_processes = std::max(usage_.peak_processes, usage_.processes);
 }
@@ -202,6 +216,8 @@ std::optional<OverLimit> Monitor::over() const {
         static_cast<std::uint64_t>(limits.cpu_time->count())};
   if (limits.disk_write_bytes && usage_.transfers.disk_written_bytes > *limits.disk_write_bytes)
     return OverLimit{"disk_write", usage_.transfers.disk_written_bytes, *limits.disk_write_bytes};
+  if (is_over_network())
+    return OverLimit{"network_bytes", *usage_.network_bytes, *limits.network_bytes};
   return std::nullopt;
 }
 
@@ -225,6 +241,7 @@ Usage Monitor::stop(const Usage& exact) {
     take_sample(Clock::now());
   take_larger(exact.user_time, exact.system_time);
   if (exact.transfers.read_calls > 0) usage_.transfers = exact.transfers;
+  if (exact.network_bytes) usage_.network_bytes = exact.network_bytes;
   add_counts_of_group();
   if (usage_.memory_measure != Usage::MemoryMeasure::Kernel &&
       exact.peak_memory_bytes >= usage_.peak_memory_bytes) {
@@ -238,7 +255,6 @@ Usage Monitor::stop(const Usage& exact) {
   usage_.processes = 0;
   usage_.started_processes = exact.started_processes;
   usage_.peak_processes = std::max<std::uint64_t>(usage_.peak_processes, 1);
-  usage_.network_bytes = exact.network_bytes;
   usage_.minor_faults = exact.minor_faults;
   usage_.major_faults = exact.major_faults;
   usage_.voluntary_switches = exact.voluntary_switches;

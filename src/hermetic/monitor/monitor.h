@@ -35,6 +35,8 @@ class Monitor {
     std::uint64_t root = 0;
     // Somebody else, who is not of the run but in the table, as init is.
     std::uint64_t uncounted = 0;
+    // Whose loopback carries the run's network bytes; 0: nobody's, see count_network().
+    std::uint64_t loopback_of = 0;
   };
 
   explicit Monitor(Options options) : options_(std::move(options)) {}
@@ -55,6 +57,10 @@ class Monitor {
   [[nodiscard]] std::optional<Clock::time_point> due() const;
   // Looks at everything, and says what is over its limit, if anything is.
   std::optional<Ending> look(Clock::time_point now = Clock::now());
+
+  // What has gone over the network so far, from whoever relays it. More than the limit is due to be
+  // looked at, at once.
+  void count_network(std::uint64_t bytes);
 
   // What was seen then.
   [[nodiscard]] Usage last() const;
@@ -83,6 +89,7 @@ class Monitor {
   void add_process(const ProcessSample& sample);
   [[nodiscard]] bool is_over_memory() const;
   [[nodiscard]] std::optional<OverLimit> over() const;
+  [[nodiscard]] bool is_over_network() const;
   [[nodiscard]] bool is_idle(Clock::time_point now);
   [[nodiscard]] bool needs_processes() const;
 

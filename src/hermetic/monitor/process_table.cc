@@ -94,6 +94,13 @@ bool parse_process_io(std::string_view text, TransferCounts& counts) {
   return true;
 }
 
+std::optional<std::uint64_t> parse_loopback_bytes(std::string_view text) {
+  // "    lo:    1234      5 …": the names stand to the right.
+  const std::size_t name = text.find(" lo:");
+  const std::string_view line = name == std::string_view::npos ? text : text.substr(name + 1);
+  return number_after(line, "lo:");
+}
+
 bool ProcessTable::read_file(const char* path, std::string& text) const {
   const UniqueFd file(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open()) return false;
@@ -143,6 +150,12 @@ TransferCounts ProcessTable::transfers_of(std::uint64_t process) const {
   std::string text;
   if (read_file(fmt::format("{}/io", process).c_str(), text)) (void)parse_process_io(text, counts);
   return counts;
+}
+
+std::optional<std::uint64_t> ProcessTable::loopback_bytes_of(std::uint64_t process) const {
+  std::string text;
+  if (!read_file(fmt::format("{}/net/dev", process).c_str(), text)) return std::nullopt;
+  return parse_loopback_bytes(text);
 }
 
 std::optional<std::uint64_t> ProcessTable::proportional_bytes_of(std::uint64_t process) const {

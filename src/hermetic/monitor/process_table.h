@@ -33,6 +33,8 @@ struct ProcessSample {
 // The text of /proc/N/stat and /proc/N/io, proc(5); false if it is none.
 [[nodiscard]] bool parse_process_stat(std::string_view text, ProcessSample& sample);
 [[nodiscard]] bool parse_process_io(std::string_view text, TransferCounts& counts);
+// What has come in over the loopback, by the text of /proc/N/net/dev.
+[[nodiscard]] std::optional<std::uint64_t> parse_loopback_bytes(std::string_view text);
 
 class ProcessTable {
  public:
@@ -49,6 +51,8 @@ class ProcessTable {
   [[nodiscard]] std::vector<ProcessSample> read_tree(std::uint64_t root, Transfers transfers) const;
 
   [[nodiscard]] TransferCounts transfers_of(std::uint64_t process) const;
+  // What has come in over the loopback of the network that it is in; nothing if that is not told.
+  [[nodiscard]] std::optional<std::uint64_t> loopback_bytes_of(std::uint64_t process) const;
   // Its share of the memory: what several processes map together counts once. Slow. 0 if it is
   // gone; nothing if it is closed to us.
   [[nodiscard]] std::optional<std::uint64_t> proportional_bytes_of(std::uint64_t process) const;

@@ -36,10 +36,21 @@ std::string readable_around_output(const Spec& spec) {
   return "";
 }
 
+// Where bytes go over a network that nobody counts for this command alone.
+std::string uncounted_network(const Spec& spec) {
+  using Mode = NetworkPolicy::Mode;
+  if (spec.network.mode == Mode::Host)
+    return "the caller's network is shared with others, and nobody counts the bytes of one command";
+  if (spec.network.mode == Mode::Loopback && spec.allow_nested_namespaces)
+    return "nested namespaces can have a loopback of their own, which nobody counts";
+  return "";
+}
+
 // Why this spec does not get a clause that the backend gives to others; "" if it does.
 std::string obstacle(const Spec& spec, const Capabilities& capabilities, Clause clause) {
   if (clause == Clause::NetworkWatched && !spec.process.kill_on_parent_exit)
     return "the command may outlive hermetic, and then nobody would answer its calls";
+  if (clause == Clause::NetworkBytesLimit) return uncounted_network(spec);
   if (!capabilities.uses_landlock) return "";
   const bool landlock = clause == Clause::SecondLine || clause == Clause::OutputsWriteOnly;
   if (landlock && spec.allow_nested_namespaces)
@@ -166,6 +177,9 @@ std::vector<Clause> clauses_needed_by(const Spec& spec) {
   need(spec.limits.file_size_bytes.has_value(), Clause::FileSizeLimit);
   need(spec.limits.open_files.has_value(), Clause::OpenFilesLimit);
   need(spec.limits.disk_write_bytes.has_value(), Clause::DiskWriteLimit);
+  need(spec.limits.disk_read_rate.has_value(), Clause::DiskReadRate);
+  need(spec.limits.disk_write_rate.has_value(), Clause::DiskWriteRate);
+  need(spec.limits.network_bytes.has_value(), Clause::NetworkBytesLimit);
   need(spec.limits.cpu_weight.has_value(), Clause::CpuWeight);
   need(spec.process.max_children.has_value(), Clause::MaxChildren);
   need(spec.process.cpus.has_value(), Clause::CpuCount);

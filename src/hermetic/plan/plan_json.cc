@@ -60,6 +60,9 @@ json limits_as_json(const ResourceLimits& limits) {
   number("file_size_bytes", limits.file_size_bytes);
   number("open_files", limits.open_files);
   number("disk_write_bytes", limits.disk_write_bytes);
+  number("disk_read_rate", limits.disk_read_rate);
+  number("disk_write_rate", limits.disk_write_rate);
+  number("network_bytes", limits.network_bytes);
   number("cpu_weight", limits.cpu_weight);
   if (limits.cpu_time) object["cpu_time_ms"] = limits.cpu_time->count();
   if (limits.wall_time) object["wall_time_ms"] = limits.wall_time->count();

@@ -121,6 +121,9 @@ std::string describe_limits(const Plan& plan) {
   if (limits.file_size_bytes) add("file_size", format_size(*limits.file_size_bytes));
   if (limits.open_files) add("open_files", std::to_string(*limits.open_files));
   if (limits.disk_write_bytes) add("disk_write", format_size(*limits.disk_write_bytes));
+  if (limits.disk_read_rate) add("disk_read_rate", format_size(*limits.disk_read_rate));
+  if (limits.disk_write_rate) add("disk_write_rate", format_size(*limits.disk_write_rate));
+  if (limits.network_bytes) add("network_bytes", format_size(*limits.network_bytes));
   if (limits.cpu_weight) add("cpu_weight", std::to_string(*limits.cpu_weight));
   if (plan.process.max_children) add("max_children", std::to_string(*plan.process.max_children));
   if (plan.process.cpus) add("cpus", std::to_string(*plan.process.cpus));

@@ -97,7 +97,7 @@ class BreachList {
   // How much was used when it was stopped depends on the host: it is told nowhere.
   void add(const OverLimit& over) {
     std::string limit = std::to_string(over.limit);
-    if (is_one_of(over.which, {"memory", "file_size", "disk_write"}))
+    if (is_one_of(over.which, {"memory", "file_size", "disk_write", "network_bytes"}))
       limit = format_size(over.limit);
     if (over.which == "cpu_time")
       limit = format_duration(

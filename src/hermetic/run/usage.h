@@ -71,8 +71,9 @@ struct Usage {
   std::uint64_t peak_processes = 0;
   std::uint64_t started_processes = 0;  // threads included
   TransferCounts transfers;
-  std::optional<std::uint64_t> network_bytes = {};  // received inside; none: no network to count
-  std::uint64_t minor_faults = 0;                   // page faults without and with the disk
+  // Over the sandbox's own loopback, or to and from allowed hosts; none: no network to count.
+  std::optional<std::uint64_t> network_bytes = {};
+  std::uint64_t minor_faults = 0;  // page faults without and with the disk
   std::uint64_t major_faults = 0;
   std::uint64_t voluntary_switches = 0;
   std::uint64_t involuntary_switches = 0;

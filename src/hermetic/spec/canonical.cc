@@ -61,10 +61,13 @@ void write_limits(JsonText& json, const ResourceLimits& limits) {
   json.key("limits").begin_object();
   write("cpu_time", limits.cpu_time, format_duration);
   write("cpu_weight", limits.cpu_weight, count);
+  write("disk_read_rate", limits.disk_read_rate, format_size);
   write("disk_write", limits.disk_write_bytes, format_size);
+  write("disk_write_rate", limits.disk_write_rate, format_size);
   write("file_size", limits.file_size_bytes, format_size);
   write("idle_time", limits.idle_time, format_duration);
   write("memory", limits.memory_bytes, format_size);
+  write("network_bytes", limits.network_bytes, format_size);
   write("open_files", limits.open_files, count);
   write("processes", limits.processes, count);
   write("wall_time", limits.wall_time, format_duration);

@@ -94,6 +94,9 @@ Draft overlay(Draft base, const Draft& top) {
   take(base.limits.file_size_bytes, top.limits.file_size_bytes);
   take(base.limits.open_files, top.limits.open_files);
   take(base.limits.disk_write_bytes, top.limits.disk_write_bytes);
+  take(base.limits.disk_read_rate, top.limits.disk_read_rate);
+  take(base.limits.disk_write_rate, top.limits.disk_write_rate);
+  take(base.limits.network_bytes, top.limits.network_bytes);
   take(base.limits.cpu_weight, top.limits.cpu_weight);
   take(base.process.max_children, top.process.max_children);
   take(base.process.cpus, top.process.cpus);

@@ -56,10 +56,13 @@ struct CountLimit {
   std::optional<std::uint64_t> ResourceLimits::*member;
   std::uint64_t most;
 };
-constexpr std::array<SizeLimit, 3> kSizeLimits = {
+constexpr std::array<SizeLimit, 6> kSizeLimits = {
     {{"memory", &ResourceLimits::memory_bytes},
      {"file_size", &ResourceLimits::file_size_bytes},
-     {"disk_write", &ResourceLimits::disk_write_bytes}}};
+     {"disk_write", &ResourceLimits::disk_write_bytes},
+     {"disk_read_rate", &ResourceLimits::disk_read_rate},
+     {"disk_write_rate", &ResourceLimits::disk_write_rate},
+     {"network_bytes", &ResourceLimits::network_bytes}}};
 constexpr std::array<TimeLimit, 3> kTimeLimits = {{{"cpu_time", &ResourceLimits::cpu_time},
                                                    {"wall_time", &ResourceLimits::wall_time},
                                                    {"idle_time", &ResourceLimits::idle_time}}};
@@ -67,9 +70,9 @@ constexpr std::array<CountLimit, 3> kCountLimits = {
     {{"processes", &ResourceLimits::processes, kMostProcesses},
      {"open_files", &ResourceLimits::open_files, 1'048'576},  // Linux's default for fs.nr_open
      {"cpu_weight", &ResourceLimits::cpu_weight, 10'000}}};
-constexpr std::array<std::string_view, 9> kLimitKeys = {"memory",     "cpu_time",   "wall_time",
-                                                        "idle_time",  "processes",  "file_size",
-                                                        "open_files", "disk_write", "cpu_weight"};
+constexpr std::array<std::string_view, 12> kLimitKeys = {
+    "memory",     "cpu_time",   "wall_time",      "idle_time",       "processes",     "file_size",
+    "open_files", "disk_write", "disk_read_rate", "disk_write_rate", "network_bytes", "cpu_weight"};
 struct CountOfProcess {
   std::string_view key;
   std::optional<std::uint64_t> ProcessDraft::*member;

@@ -16,7 +16,10 @@ struct ResourceLimits {
   std::optional<std::uint64_t> file_size_bytes;        // of each file written
   std::optional<std::uint64_t> open_files;             // of each process
   std::optional<std::uint64_t> disk_write_bytes;       // of all processes together
-  std::optional<std::uint64_t> cpu_weight;             // 1 to 10000; the system's default is 100
+  std::optional<std::uint64_t> disk_read_rate;         // bytes a second, of each disk
+  std::optional<std::uint64_t> disk_write_rate;
+  std::optional<std::uint64_t> network_bytes;  // both ways, of all processes together
+  std::optional<std::uint64_t> cpu_weight;     // 1 to 10000; the system's default is 100
 
   // A sound limit for a build step: 4 GiB of memory, one hour of CPU, 128 processes.
   static ResourceLimits hermetic() {

@@ -29,6 +29,22 @@ TEST_F(NetworkGuardTest, ANameIsReached) {
             (std::vector<NetworkGuard::Destination>{{"echo.test", kEcho, Protocol::Tcp, 1, 4, 4}}));
 }
 
+// The limit of a run counts names, too: what is asked can be told to whoever answers.
+TEST_F(NetworkGuardTest, BytesAreThoseOfNamesAndOfConnections) {
+  start({"echo.test"});
+  EXPECT_EQ(guard_->bytes(), 0U);
+  EXPECT_EQ(inside([](Observer&) -> std::string {
+              REQUIRE(resolve("echo.test").code == 0);
+              return "";
+            }),
+            "");
+  const std::uint64_t of_a_name = guard_->bytes();
+  EXPECT_GT(of_a_name, 2 * std::string_view("echo.test").size());
+  EXPECT_EQ(inside([](Observer& observer) { return reach(observer, "echo.test"); }), "");
+  guard_->finish();
+  EXPECT_EQ(guard_->bytes(), 2 * of_a_name + 8);  // it asks again, and gets its four bytes back
+}
+
 TEST_F(NetworkGuardTest, WhatIsNotAllowedIsRefusedByTheKernel) {
   start({"echo.test", "192.0.2.10:7001"});
   EXPECT_EQ(inside([](Observer& observer) -> std::string {

@@ -22,6 +22,14 @@ constexpr const char* kRest =
     "S 7 1 1 0 -1 4194560 100 200 3 4 150 50 20 30 20 0 6 0 777 10000000 25 "
     "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n";
 
+TEST(ParseLoopbackBytes, ReadsTheLineOfTheLoopback) {
+  const std::string head = "Inter-|   Receive |  Transmit\n face |bytes    packets|bytes\n";
+  EXPECT_EQ(parse_loopback_bytes(head + "    lo:    1234       5    0\n"), 1234U);
+  EXPECT_EQ(parse_loopback_bytes(head + "  eth0:    9 1\n    lo:12345678901 5 0\n"), 12345678901U);
+  EXPECT_EQ(parse_loopback_bytes(head + "  allo:    9 1\n"), std::nullopt);
+  EXPECT_EQ(parse_loopback_bytes(""), std::nullopt);
+}
+
 TEST(ParseProcessStat, ReadsTheFields) {
   ProcessSample sample;
   ASSERT_TRUE(parse_process_stat(std::string("42 (cc1plus) ") + kRest, sample));

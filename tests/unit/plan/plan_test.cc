@@ -110,12 +110,13 @@ TEST(ClausesNeeded, FollowFromTheSpec) {
               Contains(Clause::AllowedHostsOnly));
   EXPECT_THAT(needs(usual().network({.mode = Mode::Host})),
               AllOf(Not(Contains(Clause::NoNetwork)), Not(Contains(Clause::AllowedHostsOnly))));
-  EXPECT_THAT(needs(usual().limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})),
+  EXPECT_THAT(needs(usual().limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1, 1, 1, 1})),
               AllOf(Contains(Clause::MemoryLimit), Contains(Clause::CpuTimeLimit),
                     Contains(Clause::WallTimeLimit), Contains(Clause::IdleTimeLimit),
                     Contains(Clause::ProcessesLimit), Contains(Clause::FileSizeLimit),
                     Contains(Clause::OpenFilesLimit), Contains(Clause::DiskWriteLimit),
-                    Contains(Clause::CpuWeight)));
+                    Contains(Clause::DiskReadRate), Contains(Clause::DiskWriteRate),
+                    Contains(Clause::NetworkBytesLimit), Contains(Clause::CpuWeight)));
   EXPECT_THAT(
       needs(usual().process({1, 1, 1, false, false, false})),
       AllOf(Contains(Clause::MaxChildren), Contains(Clause::CpuCount), Contains(Clause::NoFork),
@@ -128,7 +129,7 @@ TEST(ClausesNeeded, NoClauseIsForgotten) {
   draft.strict_outputs = true;
   draft.own_uptime = true;
   const Spec spec = built(usual()
-                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})
+                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1, 1, 1, 1})
                               .process({1, 1, 1, true, false, false})
                               .overlay(draft));
   EXPECT_EQ(clauses_needed_by(spec).size() + 2, all_clauses().size());
@@ -150,7 +151,7 @@ TEST(MakePlan, RefusesEachClauseThatIsNeededAndMissing) {
   Draft draft;
   draft.strict_outputs = true;
   const Spec spec = built(usual()
-                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1})
+                              .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1, 1, 1, 1})
                               .process({1, 1, 1, true, false, false})
                               .overlay(draft));
   for (const Clause clause : clauses_needed_by(spec)) {
@@ -180,6 +181,23 @@ TEST(MakePlan, NamesAllThatIsMissingAtOnceWithEveryRemedy) {
   EXPECT_EQ(plan.error().hint,
             "sysctl net=1; delegate a cgroup; or do without: --give-up no-network --give-up "
             "memory-limit");
+}
+
+TEST(MakePlan, NetworkBytesAreLimitedWhereSomebodyCountsThem) {
+  using Mode = NetworkPolicy::Mode;
+  const auto attempt = [](SpecBuilder builder) {
+    return make_plan(built(builder.limits({.network_bytes = 1})), model_capabilities());
+  };
+  EXPECT_TRUE(attempt(usual()));
+  EXPECT_TRUE(attempt(usual().network({.mode = Mode::Loopback})));
+  EXPECT_TRUE(attempt(usual().network(NetworkPolicy::allow_hosts({"a.org"}).value())));
+  const Result<Plan> host = attempt(usual().network({.mode = Mode::Host}));
+  ASSERT_FALSE(host);
+  EXPECT_THAT(host.error().message, HasSubstr("network-bytes-limit is absent: the caller's"));
+  EXPECT_THAT(host.error().hint, HasSubstr("--give-up network-bytes-limit"));
+  Draft nested;
+  nested.allow_nested_namespaces = true;
+  EXPECT_FALSE(attempt(usual().network({.mode = Mode::Loopback}).overlay(nested)));
 }
 
 TEST(MakePlan, ObservedIsNotEnough) {

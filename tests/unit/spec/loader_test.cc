@@ -58,7 +58,8 @@ temps: [/w/tmp, {path: /w/scratch, type: directory, except: [/w/scratch/keep]}]
 network: ["*.example.org", 10.0.0.0/8:443]
 environment: {set: {CC: gcc, EMPTY: ""}, pass: [TERM]}
 limits: {memory: 4G, cpu_time: 1h, wall_time: 1h30m, processes: 128, file_size: 1G,
-         open_files: 1024, disk_write: 10G, cpu_weight: 100, idle_time: 5m}
+         open_files: 1024, disk_write: 10G, cpu_weight: 100, idle_time: 5m,
+         disk_read_rate: 20M, disk_write_rate: 10M, network_bytes: 1G}
 process: {max_children: 16, cpus: 2, nice: 7, kill_on_parent_exit: false, allow_fork: true, allow_exec: false}
 identity: root
 hostname: build-1.example
@@ -86,6 +87,9 @@ TEST(ParseProject, ReadsEveryKey) {
                               .file_size_bytes = std::uint64_t{1} << 30U,
                               .open_files = 1024,
                               .disk_write_bytes = std::uint64_t{10} << 30U,
+                              .disk_read_rate = std::uint64_t{20} << 20U,
+                              .disk_write_rate = std::uint64_t{10} << 20U,
+                              .network_bytes = std::uint64_t{1} << 30U,
                               .cpu_weight = 100};
   EXPECT_EQ(all.limits, limits);
   EXPECT_EQ(all.process.max_children, 16U);

@@ -72,6 +72,10 @@ std::map<Clause, Capability> limit_capabilities(const ControlGroups& groups, boo
           "writes of processes that end between two looks and that nobody waits for are not "
           "counted",
       .remedy = "limit file_size as well, and make the outputs small"};
+  clauses[Clause::NetworkBytesLimit] = {
+      .strength = Strength::Enforced,
+      .mechanism = "counted by who relays it or by the kernel; the supervisor's loop ends the run",
+      .remedy = "list the hosts that it needs: network: [HOST], --allow-host HOST"};
   clauses[Clause::IdleTimeLimit] = {.strength = Strength::Enforced, .mechanism = kLoop};
   return clauses;
 }

@@ -34,6 +34,8 @@ Result<std::unique_ptr<Monitor>> make_monitor(const Plan& plan, const RunOptions
                            .every = options.sample_every,
                            .by_process = options.watch_processes,
                            .uncounted = kInit};
+  if (plan.limits.network_bytes && plan.network.mode == NetworkPolicy::Mode::Loopback)
+    watched.loopback_of = kInit;
   // A start that `max_children` refuses is refused, and that is all.
   const auto& children = plan.process.max_children;
   if (children && plan.limits.processes && *children + 1 <= *plan.limits.processes)

@@ -288,6 +288,7 @@ class LinuxRun final : public Run {
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
     if (relay_) relay_->copy_size();  // perhaps SIGWINCH, which may come when nobody waits
     if (guard_) guard_->serve();
+    if (guard_ && plan_.limits.network_bytes) monitor_->count_network(guard_->bytes());
     on_time();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};
     for (std::size_t i = 0; i < captures_.size(); ++i)
@@ -315,6 +316,7 @@ class LinuxRun final : public Run {
   }
 
   void look(Clock::time_point now) {
+    if (guard_) monitor_->count_network(guard_->bytes());  // for samples
     const std::optional<Ending> over = monitor_->look(now);
     if (options_.sample_every && now >= sampled_ + *options_.sample_every) {
       events_.on_sample(monitor_->last());
@@ -375,6 +377,7 @@ class LinuxRun final : public Run {
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
     if (plan_.network.mode == NetworkPolicy::Mode::Loopback && finished_)
       exact.network_bytes = finished_->network_bytes;
+    if (guard_) exact.network_bytes = guard_->bytes();
     return monitor_->stop(exact);
   }
 
