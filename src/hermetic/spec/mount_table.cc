@@ -74,6 +74,9 @@ Result<MountTable> MountTable::parse(std::string_view mountinfo) {
     mount.root = unescape(take_field(line));
     mount.point = unescape(take_field(line));
     mount.flags = flags_from(take_field(line));
+    while (!line.empty() && take_field(line) != "-") {  // how it is shared: any number of fields
+    }
+    mount.filesystem = unescape(take_field(line));
     if (mount.id == 0 || !mount.point.starts_with('/'))
       return system_error("cannot understand /proc/self/mountinfo", EPROTO);
     // A root that is no path ("net:[4026531840]") belongs to no tree that anyone can declare.

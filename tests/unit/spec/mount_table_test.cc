@@ -30,6 +30,13 @@ std::string located(std::string_view path, std::uint64_t mount_id = 0) {
   return place.device + " " + place.path;
 }
 
+TEST(MountTable, KnowsTheKindOfAFileSystem) {
+  EXPECT_EQ(sample().showing("/usr")->filesystem, "ext4");
+  EXPECT_EQ(sample().showing("/proc/1")->filesystem, "proc");  // after one field more
+  EXPECT_EQ(MountTable::parse("").value().showing("/"), nullptr);
+  EXPECT_EQ(MountTable::parse("1 1 8:1 / / rw\n").value().showing("/")->filesystem, "");
+}
+
 TEST(MountTable, LocatesAPathInItsFileSystem) {
   EXPECT_EQ(located("/"), "8:1 /");
   EXPECT_EQ(located("/usr/bin"), "8:1 /usr/bin");

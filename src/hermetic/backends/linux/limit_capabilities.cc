@@ -72,6 +72,23 @@ std::map<Clause, Capability> limit_capabilities(const ControlGroups& groups, boo
           "writes of processes that end between two looks and that nobody waits for are not "
           "counted",
       .remedy = "limit file_size as well, and make the outputs small"};
+  if (groups.has(Controller::Disk))
+    enforced(Clause::DiskReadRate, group + (groups.version() == 2 ? " io" : " blkio"));
+  else
+    weaker(Clause::DiskReadRate, Strength::Absent, "",
+           "only control groups hold disks back: " + groups.why_not());
+  // Version 1 takes what is written back later for nobody's.
+  if (groups.has(Controller::Disk) && groups.has(Controller::Memory) && groups.version() == 2)
+    enforced(Clause::DiskWriteRate, group + " io and memory");
+  else if (groups.has(Controller::Disk) && groups.version() == 1)
+    clauses[Clause::DiskWriteRate] = {
+        .strength = Strength::Absent,
+        .reason = "cgroup v1 holds back only what is written past the cache (O_DIRECT, O_SYNC)",
+        .remedy = "use a system with cgroup v2"};
+  else
+    weaker(Clause::DiskWriteRate, Strength::Absent, "",
+           "only control groups with the io and memory controllers hold disks back: " +
+               groups.why_not());
   clauses[Clause::NetworkBytesLimit] = {
       .strength = Strength::Enforced,
       .mechanism = "counted by who relays it or by the kernel; the supervisor's loop ends the run",

@@ -6,6 +6,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/monitor/monitor.h"
+#include "hermetic/outputs/staging.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/backend.h"
 
@@ -13,6 +14,7 @@ namespace hermetic::linux_backend {
 
 [[nodiscard]] Result<std::unique_ptr<Monitor>> make_monitor(const Plan& plan,
                                                             const RunOptions& options,
-                                                            const ControlGroups& groups);
+                                                            const ControlGroups& groups,
+                                                            const Staging& staging);
 
 }  // namespace hermetic::linux_backend

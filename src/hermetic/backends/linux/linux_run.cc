@@ -449,8 +449,8 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   facts.own_terminal = options.interactive;
   facts.watched = watched_in(plan, options);
   static const ControlGroups nowhere;
-  std::unique_ptr<Monitor> monitor = TRY(
-      make_monitor(plan, options, surroundings.groups != nullptr ? *surroundings.groups : nowhere));
+  const ControlGroups& groups = surroundings.groups != nullptr ? *surroundings.groups : nowhere;
+  std::unique_ptr<Monitor> monitor = TRY(make_monitor(plan, options, groups, staging));
   facts.group_keeps_processes = monitor->group().processes().has_value();
   std::vector<UniqueFd> doors;  // numbered above the descriptors that the child arranges
   for (const UniqueFd& door : monitor->group().doors()) {
