@@ -56,9 +56,11 @@ std::string remark_on_limit(const OverLimit& over) {
                                ? fmt::format("it wanted more {}", over.which)
                                : fmt::format("{} came to {}", over.which, shown(over.actual));
   return fmt::format(
-      "the command was ended: {}, its limit is {}\n  hint: raise limits.{} or --{}, or find out "
+      "the command was ended: {}, its limit is {}\n  hint: raise {}, or find out "
       "what takes so much: --usage --by-process",
-      what, shown(over.limit), over.which, option);
+      what, shown(over.limit),
+      over.which == "max_children" ? "process.max_children"
+                                   : fmt::format("limits.{} or --{}", over.which, option));
 }
 
 // What to say about a run that did not end by itself; nothing about one that did.

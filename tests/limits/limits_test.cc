@@ -53,7 +53,7 @@ class Limit : public ::testing::TestWithParam<Groups> {
                                  const RunOptions& options = captured()) {
     Draft draft;
     for (const Clause clause : {Clause::MemoryLimit, Clause::CpuTimeLimit, Clause::ProcessesLimit,
-                                Clause::DiskWriteLimit})
+                                Clause::DiskWriteLimit, Clause::MaxChildren})
       if (strength_of(clause) == Strength::Observed)
         draft.give_up.insert(std::string(to_string(clause)));
     const Spec spec = TRY(builder.limits(limits).overlay(draft).build());
@@ -103,6 +103,18 @@ TEST_P(Limit, Processes) {
   }
   EXPECT_LE(outcome.usage.peak_processes, is_root() && GetParam() == Groups::None ? 41U : 10U);
   EXPECT_EQ(run_limited(bomb, {.processes = 50}).standard_output.text, "40 all\n");
+}
+
+TEST_P(Limit, Children) {
+  const auto bomb = [](std::uint64_t most) {
+    return sandboxed(use_up({"processes", "40"})).process({.max_children = most});
+  };
+  const Outcome outcome = run_limited(bomb(5), {});
+  if (GetParam() == Groups::None && is_root())  // nobody refuses what root starts
+    EXPECT_THAT(outcome.ending, is_over("max_children", 5));
+  else
+    EXPECT_EQ(outcome.standard_output.text, "5 EAGAIN\n");
+  EXPECT_EQ(run_limited(bomb(40), {}).standard_output.text, "40 all\n");
 }
 
 TEST_P(Limit, ExactlyTheLimitIsNotTooMuch) {

@@ -58,7 +58,7 @@ std::optional<Monitor::Clock::time_point> Monitor::due() const {
   // The memory and the processes are limited by the kernel, if there is a group for it; then this
   // is how soon it is noticed.
   if (limits.cpu_time || limits.disk_write_bytes || limits.idle_time || limits.memory_bytes ||
-      limits.processes || limits.network_bytes)
+      limits.processes || limits.network_bytes || options_.max_children)
     every = std::min(every.value_or(kLimitInterval), kLimitInterval);
   if (!every) return std::nullopt;
   const std::lock_guard lock(mutex_);
@@ -107,8 +107,9 @@ std::vector<OverLimit> Monitor::violations() const {
 // What nobody but the processes themselves can say is not asked for if nobody wants to know.
 bool Monitor::needs_processes() const {
   const ResourceLimits& limits = options_.limits;
-  return options_.every || options_.by_process || options_.root != 0 || limits.disk_write_bytes ||
-         limits.idle_time || (limits.memory_bytes && !group_.memory_bytes()) ||
+  return options_.every || options_.by_process || options_.root != 0 || options_.max_children ||
+         limits.disk_write_bytes || limits.idle_time ||
+         (limits.memory_bytes && !group_.memory_bytes()) ||
          (limits.cpu_time && !group_.cpu_time()) || (limits.processes && !group_.processes()) ||
          !group_.exists();
 }
@@ -209,6 +210,8 @@ std::optional<OverLimit> Monitor::over() const {
     if (group_.refused_processes() > 0) return OverLimit{"processes", limit + 1, limit};
     if (usage_.processes > limit) return OverLimit{"processes", usage_.processes, limit};
   }
+  if (options_.max_children && usage_.processes > *options_.max_children + 1)
+    return OverLimit{"max_children", usage_.processes - 1, *options_.max_children};
   if (limits.cpu_time && usage_.cpu_time() > *limits.cpu_time)
     return OverLimit{
         "cpu_time",

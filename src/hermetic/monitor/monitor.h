@@ -28,6 +28,8 @@ class Monitor {
 
   struct Options {
     ResourceLimits limits = {};
+    // Processes besides the first, if nobody else keeps them from being more.
+    std::optional<std::uint64_t> max_children = {};
     // How often to look, besides what the limits need; none: only when asked.
     std::optional<std::chrono::milliseconds> every = {};
     bool by_process = false;

@@ -58,7 +58,7 @@ std::map<Clause, Capability> limit_capabilities(const ControlGroups& groups, boo
     const std::string reason =
         "the kernel counts the processes of root in control groups only: " + groups.why_not();
     weaker(Clause::ProcessesLimit, Strength::Observed, kLoop, reason);
-    weaker(Clause::MaxChildren, Strength::Absent, "", reason);
+    weaker(Clause::MaxChildren, Strength::Observed, kLoop, reason);
   }
   if (groups.has(Controller::CpuShare))
     enforced(Clause::CpuWeight, group + " cpu");

@@ -1,5 +1,7 @@
 #include "hermetic/backends/linux/limited_monitor.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "hermetic/backends/linux/disk_rates.h"
@@ -46,6 +48,8 @@ Result<std::unique_ptr<Monitor>> make_monitor(const Plan& plan, const RunOptions
   const auto& children = plan.process.max_children;
   if (children && plan.limits.processes && *children + 1 <= *plan.limits.processes)
     watched.limits.processes.reset();
+  // Root's processes are refused by nobody then.
+  if (!groups.has(Controller::Processes) && ::geteuid() == 0) watched.max_children = children;
   auto monitor = std::make_unique<Monitor>(std::move(watched));
   const GroupLimits limits = TRY(group_limits(plan, options, groups, staging));
   if (limits.any()) monitor->watch(TRY(groups.make(limits)));
