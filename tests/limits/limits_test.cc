@@ -303,6 +303,19 @@ TEST(CpuWeight, IsSetOrRefused) {
     EXPECT_THAT(finished.error().message, HasSubstr("cpu-weight"));
 }
 
+// Version 2 alone tells how long somebody had to wait, if the kernel was built for it.
+TEST(CpuPressure, IsToldWhereTheGroupKnowsIt) {
+  const ControlGroups groups = ControlGroups::of_this_process();
+  if (!groups.has(Controller::CpuAccounting)) GTEST_SKIP() << groups.why_not();
+  const bool expected = groups.version() == 2 && exists("/proc/pressure/cpu");
+  const Outcome busy =
+      run(sandboxed(use_up({"spin", "4", "200"})).limits({.cpu_time = 1h}).process({.cpus = 1}));
+  EXPECT_EQ(busy.usage.pressure.has_value(), expected);
+  if (expected) {
+    EXPECT_GT(busy.usage.pressure->cpu, 0ms);  // four, on one
+  }
+}
+
 TEST(CpuCount, IsWhatTheCommandSees) {
   EXPECT_EQ(output_of(shell("nproc").process({.cpus = 1})), "1\n");
   // And it stays that.

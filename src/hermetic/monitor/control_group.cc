@@ -79,10 +79,6 @@ bool can_write(const std::string& path) { return ::access(path.c_str(), W_OK) ==
 
 std::string parent_directory(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// A process that was just waited for, or killed, may still be leaving its group: for long, where
-// many wait for a processor.
-constexpr std::chrono::seconds kLeaving{3};
-
 // Of a run that may outlive its hermetic: whoever is in it was meant to stay.
 constexpr std::string_view kStays = "-stays";
 
@@ -108,13 +104,14 @@ bool can_have_groups(const std::string& place) {
 
 // Somebody may be left in a group although nothing is to outlive hermetic: stopped, frozen, or held
 // back by a disk.
-bool empty_and_remove(int place, const std::string& name, int group) {
+bool empty_and_remove(int place, const std::string& name, int group,
+                      std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   int error = remove_group(place, name);
-  if (error != EBUSY || name.ends_with(kStays)) return error == 0;
+  if (error != EBUSY) return error == 0;
   lift_rates(group);
   end_members(group);
-  for (const Clock::time_point last = Clock::now() + kLeaving;
+  for (const Clock::time_point last = Clock::now() + patience;
        (error = remove_group(place, name)) == EBUSY && Clock::now() < last;)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return error == 0;
@@ -205,7 +202,7 @@ Result<void> ControlGroups::add_folder(ControlGroup& group, const std::string& p
 }
 
 Result<ControlGroup> ControlGroups::make(const GroupLimits& limits) const {
-  (void)remove_abandoned();
+  (void)remove_abandoned({});  // who does not go at once does not keep us from starting
   ControlGroup group;
   group.unified_ = unified_;
   group.has_rates_ = !limits.disk_rates.empty();
@@ -291,7 +288,7 @@ std::vector<std::string> ControlGroups::places() const {
   return places;
 }
 
-std::vector<std::string> ControlGroups::remove_abandoned() const {
+std::vector<std::string> ControlGroups::remove_abandoned(std::chrono::milliseconds patience) const {
   std::vector<std::string> removed;
   const std::string prefix = prefix_of_user();
   for (const std::string& place : places()) {
@@ -305,8 +302,10 @@ std::vector<std::string> ControlGroups::remove_abandoned() const {
       struct stat status = {};
       if (!group || ::fstat(group->get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
       if (::flock(group->get(), LOCK_EX | LOCK_NB) != 0) continue;
-      if (empty_and_remove(directory->get(), name, group->get()))
-        removed.push_back(fmt::format("{}/{}", place, name));
+      const bool gone = name.ends_with(kStays)
+                            ? remove_group(directory->get(), name) == 0
+                            : empty_and_remove(directory->get(), name, group->get(), patience);
+      if (gone) removed.push_back(fmt::format("{}/{}", place, name));
     }
   }
   return removed;
@@ -335,12 +334,8 @@ void ControlGroup::end_members() const {
 void ControlGroup::remove() {
   doors_.clear();
   lift_rates();  // or what was written and is still to be taken would go on at that rate for ever
-  for (const Folder& folder : folders_) {
-    const std::string place = parent_directory(folder.path);
-    const UniqueFd above(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    (void)empty_and_remove(above.get(), folder.path.substr(place.size() + 1),
-                           folder.descriptor.get());
-  }
+  for (const Folder& folder : folders_)
+    (void)empty_and_remove(AT_FDCWD, folder.path, folder.descriptor.get(), kLeaving);
   folders_.clear();
 }
 
@@ -408,13 +403,20 @@ std::optional<std::uint64_t> ControlGroup::processes() const {
   return number(Controller::Processes, "pids.current");
 }
 
+std::uint64_t ControlGroup::disk_read_bytes() const {
+  return disk_bytes(unified_ ? " rbytes=" : " Read ");
+}
+
 std::uint64_t ControlGroup::disk_written_bytes() const {
+  return disk_bytes(unified_ ? " wbytes=" : " Write ");
+}
+
+std::uint64_t ControlGroup::disk_bytes(std::string_view key) const {
   const Folder* folder = folder_of(Controller::Disk);
   if (folder == nullptr) return 0;
   // A line for each device: "8:0 rbytes=1 wbytes=2 …", or, one for each act, "8:0 Write 2".
   const std::string text = read_group_file(
       folder->descriptor.get(), unified_ ? "io.stat" : "blkio.throttle.io_service_bytes_recursive");
-  const std::string_view key = unified_ ? " wbytes=" : " Write ";
   std::uint64_t sum = 0;
   for (std::size_t place = text.find(key); place != std::string::npos;
        place = text.find(key, place + 1))

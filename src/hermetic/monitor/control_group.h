@@ -16,6 +16,10 @@
 
 namespace hermetic {
 
+// A process that was just waited for, or killed, may still be leaving its group: for long, where
+// many wait for a processor.
+inline constexpr std::chrono::milliseconds kLeaving{3000};
+
 enum class Controller { Freezer, Memory, Processes, CpuShare, CpuAccounting, Disk };
 
 // Bytes a second, from and to one disk.
@@ -82,6 +86,7 @@ class ControlGroup {
   [[nodiscard]] std::optional<Pressure> pressure() const;
   // What has reached the disk; what is still to be written is not in it.
   [[nodiscard]] std::uint64_t disk_written_bytes() const;
+  [[nodiscard]] std::uint64_t disk_read_bytes() const;
 
  private:
   friend class ControlGroups;
@@ -94,6 +99,7 @@ class ControlGroup {
   [[nodiscard]] std::optional<std::uint64_t> number(Controller controller, const char* file) const;
   [[nodiscard]] std::optional<std::uint64_t> number(Controller controller, const char* file,
                                                     std::string_view key) const;
+  [[nodiscard]] std::uint64_t disk_bytes(std::string_view key) const;
   void remove();
 
   bool unified_ = false;  // version 2
@@ -124,7 +130,8 @@ class ControlGroups {
 
   // Removes the groups of this user's runs whose hermetic is gone, with everybody who is left in
   // them, unless they were meant to stay; returns their paths.
-  [[nodiscard]] std::vector<std::string> remove_abandoned() const;
+  [[nodiscard]] std::vector<std::string> remove_abandoned(
+      std::chrono::milliseconds patience = kLeaving) const;
 
  private:
   static Result<std::string> real_path_of(const std::string& path);

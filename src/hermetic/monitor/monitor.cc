@@ -90,7 +90,10 @@ std::optional<Ending> Monitor::look(Clock::time_point now) {
 
 Usage Monitor::snapshot() {
   const std::lock_guard lock(mutex_);
-  if (started_ != Clock::time_point()) take_sample(Clock::now());
+  if (started_ != Clock::time_point()) {
+    take_sample(Clock::now());
+    usage_.pressure = group_.pressure();
+  }
   return usage_;
 }
 
@@ -164,6 +167,8 @@ void Monitor::add_counts_of_group() {
   if (const auto counted = group_.cpu_time()) take_larger(counted->user, counted->system);
   usage_.transfers.disk_written_bytes =
       std::max(usage_.transfers.disk_written_bytes, group_.disk_written_bytes());
+  usage_.transfers.disk_read_bytes =
+      std::max(usage_.transfers.disk_read_bytes, group_.disk_read_bytes());
 }
 
 // Somebody may end between two reads, and be in neither: what was used stays used.
