@@ -23,12 +23,11 @@ std::string members_of(const std::string& group) {
   return text == "no such file" ? "" : text;
 }
 
-// Somebody in the group who starts the next and ends, a thousand times: never there when asked for.
+// Somebody in the group who starts the next and ends, again and again: never there when it is
+// killed.
 void keep_moving() {
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 20'000; ++i)
     if (::fork() != 0) ::_exit(0);
-    ::usleep(2000);
-  }
 }
 
 class Members : public ::testing::Test {
@@ -40,14 +39,36 @@ class Members : public ::testing::Test {
   }
   void TearDown() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-  // In the group, with this act.
-  static void start(const ControlGroup& group, const std::function<void()>& act) {
+  // In the group when this returns, with this act.
+  static pid_t start(const ControlGroup& group, const std::function<void()>& act) {
+    std::array<int, 2> ends = {-1, -1};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
     const pid_t child = ::fork();
-    if (child != 0) return;
-    for (const UniqueFd& door : group.doors())
-      if (::write(door.get(), "0", 1) != 1) ::_exit(3);
-    act();
-    ::_exit(0);
+    if (child == 0) {
+      for (const UniqueFd& door : group.doors())
+        if (::write(door.get(), "0", 1) != 1) ::_exit(3);
+      writer.reset();
+      ::close(ends[0]);
+      act();
+      ::_exit(0);
+    }
+    writer.reset();
+    char end = 0;
+    EXPECT_EQ(::read(reader.get(), &end, 1), 0);
+    return child;
+  }
+
+  // Waited for, if it was killed; and killed, if not.
+  static bool was_killed(pid_t child) {
+    int status = 0;
+    const bool ended = soon([&] { return ::waitpid(child, &status, WNOHANG) == child; });
+    if (!ended) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    return ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   }
 
   const ControlGroups groups_ = ControlGroups::of_this_process();
@@ -55,38 +76,30 @@ class Members : public ::testing::Test {
 
 TEST_F(Members, AreEndedWhateverTheyDo) {
   const ControlGroup group = groups_.make({.count_cpu_time = true}).value();
-  start(group, [] { ::sleep(60); });
-  start(group, [] { ::raise(SIGSTOP); });
-  start(group, [] {
-    std::signal(SIGTERM, SIG_IGN);
-    ::setsid();
-    ::sleep(60);
-  });
-  start(group, keep_moving);
+  const std::vector<pid_t> children = {start(group, [] { ::sleep(60); }),
+                                       start(group, [] { ::raise(SIGSTOP); }), start(group, [] {
+                                         std::signal(SIGTERM, SIG_IGN);
+                                         ::setsid();
+                                         ::sleep(60);
+                                       })};
+  for (int i = 0; i < 8; ++i) (void)start(group, keep_moving);
+  group.end_members();
+  for (const pid_t child : children) EXPECT_TRUE(was_killed(child));
   const std::vector<std::string> folders = groups_of(::getpid());
   ASSERT_FALSE(folders.empty());
-  const auto everybody = [&] {
-    const std::string text = members_of(folders.front());
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  ASSERT_TRUE(soon([&] { return everybody() >= 4; }));
-  group.end_members();
-  int killed = 0;
-  for (int status = 0; ::waitpid(-1, &status, 0) > 0;)
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ++killed;
-  EXPECT_GE(killed, 4);
-  for (const std::string& folder : folders) EXPECT_EQ(members_of(folder), "");
+  EXPECT_TRUE(soon([&] {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    return std::all_of(folders.begin(), folders.end(),
+                       [](const std::string& folder) { return members_of(folder).empty(); });
+  }));
 }
 
 TEST_F(Members, OfAGroupThatGoesAreEnded) {
   std::optional<ControlGroup> group = groups_.make({.count_cpu_time = true}).value();
-  start(*group, [] { ::sleep(60); });
-  const std::string folder = groups_of(::getpid()).front();
-  ASSERT_TRUE(soon([&] { return !members_of(folder).empty(); }));
+  const pid_t child = start(*group, [] { ::sleep(60); });
   group.reset();
-  int status = 0;
-  ASSERT_GT(::waitpid(-1, &status, 0), 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(was_killed(child));
   EXPECT_THAT(groups_of(::getpid()), IsEmpty());
 }
 
