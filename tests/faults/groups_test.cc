@@ -96,7 +96,8 @@ TEST_F(GroupsAfter, AFaultAreGone) {
       if (removing) {
         (void)run_traced(act, {}, Record::Nothing);  // the next run clears up
       } else {
-        EXPECT_THAT(around.inside(), ::testing::SizeIs(0)) << number << traced.said;
+        EXPECT_THAT(around.inside(), ::testing::SizeIs(0))
+            << "call " << traced.system_call << ", number " << number << ": " << traced.said;
       }
       tried += traced.reached ? 1 : 0;
     }
