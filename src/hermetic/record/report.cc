@@ -105,7 +105,9 @@ class BreachList {
     breaches_.push_back({.rule_id = "limit",
                          .message = fmt::format("{} went over its limit of {}", over.which, limit),
                          .chain = {},
-                         .decided_by = fmt::format("limits: {}: {}", over.which, limit)});
+                         .decided_by = fmt::format(
+                             "{}: {}: {}", over.which == "max_children" ? "process" : "limits",
+                             over.which, limit)});
   }
 
   void add(const TimedOut& timed_out) {
