@@ -125,7 +125,7 @@ std::string markup_text(std::string_view text) {
 }
 
 std::string markdown_text(std::string_view text) {
-  constexpr std::string_view kAlways = "\\`*_[]#|~:$^";
+  constexpr std::string_view kAlways = "\\`*_[]#|~$^";
   constexpr std::string_view kAtFirst = "+-=";
   const std::string safe = visible(text);
   std::string result;
@@ -135,6 +135,7 @@ std::string markdown_text(std::string_view text) {
     const bool is_entity = c == '&' || c == '<' || c == '>' || c == '@';
     const bool is_escaped = kAlways.find(c) != std::string_view::npos ||
                             (i == 0 && kAtFirst.find(c) != std::string_view::npos) ||
+                            (c == ':' && i + 1 < safe.size() && safe[i + 1] != ' ') ||
                             ((c == '.' || c == ')') && dot_is_markup(before));
     if (is_entity)
       result += fmt::format("&#{};", static_cast<int>(c));

@@ -34,7 +34,7 @@ std::string rule_of(std::string_view act) {
 
 std::string sentence(std::string_view act, std::string_view subject) {
   if (act == "listen" || act == "bind") return fmt::format("listening on {} was denied", subject);
-  if (act == "resolve") return fmt::format("the question for the name {} was denied", subject);
+  if (act == "resolve") return fmt::format("looking up {} was denied", subject);
   if (act == "socket") return fmt::format("a socket of the kind {} was denied", subject);
   if (act == "close") return fmt::format("{} were closed", subject);
   if (act == "more") return fmt::format("more {} were denied", subject);
@@ -102,12 +102,13 @@ class BreachList {
     if (over.which == "cpu_time")
       limit = format_duration(
           std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(over.limit)));
+    const std::string which = text(over.which);
     breaches_.push_back({.rule_id = "limit",
-                         .message = fmt::format("{} went over its limit of {}", over.which, limit),
+                         .message = fmt::format("{} went over its limit of {}", which, limit),
                          .chain = {},
                          .decided_by = fmt::format(
                              "{}: {}: {}", over.which == "max_children" ? "process" : "limits",
-                             over.which, limit)});
+                             which, limit)});
   }
 
   void add(const TimedOut& timed_out) {

@@ -102,7 +102,7 @@ class MarkdownReport {
 
   void about(const RunRecord& run) {
     const Redaction redaction(run.plan.environment);
-    line("- the command {}", ending_of(run.outcome.ending));
+    line("- the command {}", markdown_text(ending_of(run.outcome.ending)));
     line("- {}", clause_count_of(run.plan));
     for (const PlannedClause& planned : run.plan.clauses) {
       if (planned.strength == Strength::Enforced) continue;

@@ -45,7 +45,7 @@ constexpr std::array kRules = {
     Rule{"network-denied", "NetworkDenied", "A process tried to reach a host that is not allowed.",
          "If the step needs the host, allow it in the policy with an owner and a reason; else find "
          "out which process asks for it: the chain of processes is in the properties."},
-    Rule{"residue", "Residue", "Something was left behind when the step was over.",
+    Rule{"residue", "SomethingLeft", "Something was left behind when the step was over.",
          "End or remove what the step starts or makes before it ends."},
     Rule{"socket", "SocketDenied", "A socket of a kind that no policy allows was asked for.",
          "Use TCP or UDP to an allowed host: sockets of other kinds lead around the guard."},
@@ -57,7 +57,7 @@ constexpr std::array kRules = {
          "A step that it needs did not pass: look at that one first."},
     Rule{"timeout", "TimedOut", "A step did not end in time.",
          "Raise the time limit of the step, or find out what it waits for."},
-    Rule{kOther, "Violation", "Something was tried that is not allowed.",
+    Rule{kOther, "OtherViolation", "Something was tried that is not allowed.",
          "Read the message and the line of the policy that decided it."},
 };
 

@@ -78,8 +78,11 @@ std::string breaches_as_html(const std::vector<Breach>& breaches) {
       text += "–";
     } else {
       text += "<ol class=\"chain\">";
-      for (const std::string& process : breach.chain)
-        text += fmt::format("<li>{}</li>", code(process));
+      std::string_view before;
+      for (const std::string& process : breach.chain) {
+        text += fmt::format("<li>{}{}</li>", before, code(process));
+        before = "<span class=\"soft\">started by</span> ";
+      }
       text += "</ol>";
     }
     text += "</dd></dl></li>\n";

@@ -58,7 +58,7 @@ bdi { unicode-bidi: isolate; }
 }
 .verdict h1 .sign { font-weight: 400; padding-right: .12em; }
 .verdict .summary { font-size: 1.1875rem; line-height: 1.4; font-weight: 600; }
-.verdict .assurance { margin-top: .35rem; max-width: 62ch; }
+.verdict .assurance { margin-top: .35rem; max-width: 66ch; text-wrap: pretty; }
 .facts {
   display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .3rem 1.25rem;
   font-size: .9375rem;
@@ -73,7 +73,7 @@ h3 {
 }
 section { margin-top: clamp(2.25rem, 6vw, 3.5rem); }
 .badge {
-  display: inline-block; min-width: 5.6rem; padding: .1rem .55rem; border-radius: 1rem;
+  display: inline-block; min-width: 6.25rem; padding: .1rem .55rem; border-radius: 1rem;
   background: var(--tint); color: var(--tone); font-size: .875rem; font-weight: 650;
   white-space: nowrap;
 }
@@ -87,6 +87,7 @@ section { margin-top: clamp(2.25rem, 6vw, 3.5rem); }
 .steps .why { grid-column: 2 / -1; color: var(--soft); font-size: .9375rem; }
 
 .step { border-top: 2px solid var(--ink); padding-top: 1.1rem; }
+.step > header .badge { min-width: 0; }
 .step > header { display: flex; flex-wrap: wrap; gap: .5rem .9rem; align-items: center; }
 .step > header h2 code { font-size: 1em; }
 .step .about { margin-top: .4rem; max-width: 66ch; color: var(--soft); }
@@ -103,13 +104,10 @@ section { margin-top: clamp(2.25rem, 6vw, 3.5rem); }
 }
 .breaches .message { font-weight: 650; }
 .breaches .rule { color: var(--fail); font-size: .875rem; display: block; font-weight: 600; }
-.breaches .times { color: var(--soft); font-weight: 400; white-space: nowrap; }
+.times { color: var(--soft); font-weight: 400; white-space: nowrap; }
 .breaches .facts { margin-top: .65rem; font-size: .9375rem; }
-.chain li + li { margin-top: .2rem; padding-left: 1.1rem; position: relative; }
-.chain li + li::before {
-  content: ""; position: absolute; left: .3rem; top: -.15rem; width: .5rem; height: .85rem;
-  border-left: 1px solid var(--soft); border-bottom: 1px solid var(--soft);
-}
+.chain li + li { margin-top: .15rem; }
+.chain .soft { font-size: .875rem; }
 
 .timeline { background: var(--panel); border: 1px solid var(--line); border-radius: .25rem;
   padding: .9rem 1.1rem .7rem; }
