@@ -139,8 +139,9 @@ class SarifReport {
            Json properties) {
     const std::size_t rule = index_of(rule_id);
     // A viewer may show nothing but this.
-    const std::string text =
-        fmt::format("{}: {}.", visible(step.id), message.empty() ? kRules.at(rule).brief : message);
+    const std::string sentence =
+        message.empty() ? std::string(kRules.at(rule).brief) : message + ".";
+    const std::string text = fmt::format("{}: {}", visible(step.id), sentence);
     const std::string identity = properties.dump() + text;
     Json result = {{"ruleId", kRules.at(rule).id},
                    {"ruleIndex", rule},
