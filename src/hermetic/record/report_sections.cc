@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kMostRows = 500;
 constexpr std::size_t kMostOutput = std::size_t{32} << 10U;
 constexpr std::size_t kLongestLine = 1'000;
+constexpr std::size_t kShortLine = 160;  // where the whole stands elsewhere on the page
 
 std::string code(std::string_view text) {
   return fmt::format("<code>{}</code>", markup_text(shortened(visible(text), kLongestLine)));
@@ -155,8 +156,9 @@ std::string attempts_as_html(const std::vector<Attempt>& attempts, const Redacti
                         times(attempts[i].count));
     if (!event.processes.empty()) {
       const ProcessFacts& who = event.processes.front();
-      text += fmt::format("<br><span class=\"note\">by {}</span>",
-                          code(command_line(who.executable, who.arguments, redaction)));
+      text += fmt::format(
+          "<br><span class=\"note\">by {}</span>",
+          code(shortened(command_line(who.executable, who.arguments, redaction), kShortLine)));
     }
     text += "</li>\n";
   }
