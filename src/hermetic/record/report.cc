@@ -50,8 +50,8 @@ class BreachList {
 
   [[nodiscard]] std::vector<Breach> finish() && {
     for (const Violation& violation : record_.outcome.violations) add(violation);
-    if (const auto* ended = std::get_if<EndedByViolation>(&record_.outcome.ending))
-      add(ended->violation);
+    const auto* ended = std::get_if<EndedByViolation>(&record_.outcome.ending);
+    if (ended != nullptr && !is_listed(ended->violation)) add(ended->violation);
     if (const auto* over = std::get_if<OverLimit>(&record_.outcome.ending)) add(*over);
     if (const auto* timed_out = std::get_if<TimedOut>(&record_.outcome.ending)) add(*timed_out);
     return sorted();
@@ -60,6 +60,13 @@ class BreachList {
  private:
   [[nodiscard]] std::string text(std::string_view raw) const {
     return shortened(visible(redaction_.clean(raw)), kLongestLine);
+  }
+
+  [[nodiscard]] bool is_listed(const Violation& violation) const {
+    const std::vector<Violation>& all = record_.outcome.violations;
+    return std::any_of(all.begin(), all.end(), [&](const Violation& other) {
+      return other.act == violation.act && other.subject == violation.subject;
+    });
   }
 
   // What is a violation is the outcome's word: of attempts that were denied, some are no breach, as

@@ -118,11 +118,27 @@ TEST(Breaches, DependNeitherOnTheOrderNorOnProcessNumbers) {
   EXPECT_EQ(breaches_of(first, kNothingSecret).size(), 3U);
 }
 
-TEST(Breaches, TheOneThatEndedTheRunIsToldOnce) {
-  RunRecord record =
-      record_of({denied("connect", "192.0.2.1:1/tcp", {process(2, "/bin/a", {"a"})})});
+TEST(Breaches, AreCountedOnce) {
+  const std::vector<Breach> both = breaches_of(
+      [] {
+        RunRecord record =
+            record_of({denied("connect", "192.0.2.1:1/tcp", {process(2, "/bin/a", {"a"})}, 2),
+                       denied("connect", "192.0.2.1:1/tcp", {process(3, "/bin/b", {"b"})}, 3)});
+        record.outcome.ending = EndedByViolation{record.outcome.violations[0]};
+        return record;
+      }(),
+      kNothingSecret);
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].count, 2U);
+  EXPECT_EQ(both[1].count, 3U);
+}
+
+TEST(Breaches, TheOneThatEndedTheRunIsTold) {
+  RunRecord record;
+  record.outcome.violations = {{.act = "open", .subject = "/x", .detail = "cat"}};
   record.outcome.ending = EndedByViolation{record.outcome.violations[0]};
-  EXPECT_EQ(breaches_of(record, kNothingSecret).size(), 1U);
+  ASSERT_EQ(breaches_of(record, kNothingSecret).size(), 1U);
+  EXPECT_EQ(breaches_of(record, kNothingSecret)[0].count, 1U);
   record.outcome.violations.clear();
   EXPECT_EQ(breaches_of(record, kNothingSecret).size(), 1U);
 }
