@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
+    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
       :
       return
       ;;
@@ -67,13 +67,13 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--write --variables --unproved --diff --backend --json --quiet --help' -- "$word")
       ;;
     plan:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
       ;;
     run:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --key --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --key --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
       ;;
     shell:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --help' -- "$word")
       ;;
     verify-evidence:-*)
       mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")
