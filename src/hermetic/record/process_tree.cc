@@ -36,17 +36,20 @@ std::vector<ProcessNode> ProcessTree::finish() && {
   std::map<int, std::vector<int>> children;
   for (const auto& [pid, seen] : seen_)
     children[seen_.contains(seen.parent) && seen.parent != pid ? seen.parent : 0].push_back(pid);
-  // Numbers are given out again: of two that name each other as parent, the tree must not go in a
-  // circle. Each is taken once.
-  std::vector<ProcessNode> roots;
+  std::set<int> taken;
   const auto take = [&](const auto& self, int pid) -> ProcessNode {
+    taken.insert(pid);
     ProcessNode node = std::move(seen_[pid].node);
-    const std::vector<int> below = std::exchange(children[pid], {});
-    for (const int child : below) node.children.push_back(self(self, child));
+    for (const int child : children[pid])
+      if (!taken.contains(child)) node.children.push_back(self(self, child));
     std::sort(node.children.begin(), node.children.end(), before);
     return node;
   };
-  for (const int pid : std::exchange(children[0], {})) roots.push_back(take(take, pid));
+  std::vector<ProcessNode> roots;
+  for (const int pid : children[0]) roots.push_back(take(take, pid));
+  // Numbers are given out again: two can name each other as parent, and have nobody above them.
+  for (const auto& [pid, seen] : seen_)
+    if (!taken.contains(pid)) roots.push_back(take(take, pid));
   std::sort(roots.begin(), roots.end(), before);
   return roots;
 }

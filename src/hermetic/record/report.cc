@@ -110,12 +110,12 @@ class BreachList {
       limit = format_duration(
           std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(over.limit)));
     const std::string which = text(over.which);
-    breaches_.push_back({.rule_id = "limit",
-                         .message = fmt::format("{} went over its limit of {}", which, limit),
-                         .chain = {},
-                         .decided_by = fmt::format(
-                             "{}: {}: {}", over.which == "max_children" ? "process" : "limits",
-                             which, limit)});
+    breaches_.push_back(
+        {.rule_id = "limit",
+         .message = fmt::format("{} went over its limit of {}", which, limit),
+         .chain = {},
+         .decided_by = fmt::format(
+             "{}: {}: {}", over.which == "max_children" ? "process" : "limits", which, limit)});
   }
 
   void add(const TimedOut& timed_out) {

@@ -1,0 +1,104 @@
+#include "hermetic/record/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace hermetic {
+namespace {
+
+Event denied(int pid, const std::string& subject) {
+  return {
+      .kind = Event::Kind::Network,
+      .act = "connect",
+      .subject = subject,
+      .verdict = Verdict::Deny,
+      .processes = {
+          {.pid = pid, .parent = 1, .executable = "/bin/x", .arguments = {"x"}, .directory = "/"}}};
+}
+
+RunRecord finish(RunRecorder& recorder) { return std::move(recorder).finish({}, {}, 0); }
+
+TEST(RunRecorder, CountsWhatLooksTheSame) {
+  RunRecorder first;
+  for (const int pid : {7, 8, 9}) first.on_event(denied(pid, "a"));
+  first.on_event(denied(7, "b"));
+  RunRecorder second;  // in another order, with other numbers
+  second.on_event(denied(20, "b"));
+  for (const int pid : {21, 22, 23}) second.on_event(denied(pid, "a"));
+  const RunRecord one = finish(first);
+  const RunRecord other = finish(second);
+  ASSERT_EQ(one.network.size(), 2U);
+  EXPECT_EQ(one.network[0].event.subject, "a");
+  EXPECT_EQ(one.network[0].count, 3U);
+  ASSERT_EQ(other.network.size(), 2U);
+  EXPECT_EQ(other.network[0].event.subject, "a");
+  EXPECT_EQ(other.network[0].count, 3U);
+}
+
+TEST(RunRecorder, SaysWhatItCouldNotKeep) {
+  RunRecorder recorder;
+  constexpr int kMany = 10'005;
+  for (int i = 0; i < kMany; ++i) recorder.on_event(denied(1, std::to_string(i)));
+  const RunRecord record = finish(recorder);
+  EXPECT_EQ(record.network.size() + record.lost_events, static_cast<std::size_t>(kMany));
+  EXPECT_GT(record.lost_events, 0U);
+}
+
+TEST(RunRecorder, KeepsALongRunWithinBounds) {
+  RunRecorder recorder;
+  for (int i = 0; i < 100'000; ++i) {
+    Usage usage;
+    usage.wall_time = std::chrono::milliseconds(i);
+    recorder.on_sample(usage);
+  }
+  const RunRecord record = finish(recorder);
+  EXPECT_LT(record.samples.size(), 2'001U);
+  EXPECT_GT(record.samples.size(), 500U);
+  EXPECT_EQ(record.samples.front().wall_time.count(), 0);
+  EXPECT_GT(record.samples.back().wall_time, std::chrono::milliseconds(90'000));
+  for (std::size_t i = 1; i < record.samples.size(); ++i)
+    EXPECT_LT(record.samples[i - 1].wall_time, record.samples[i].wall_time);
+}
+
+Event executes(int pid, int parent, const std::string& program) {
+  return {.kind = Event::Kind::Process,
+          .act = "execute",
+          .subject = program,
+          .processes = {
+              {.pid = pid, .parent = parent, .executable = "", .arguments = {}, .directory = ""}}};
+}
+
+TEST(ProcessTree, PutsEachUnderWhoStartedIt) {
+  ProcessTree tree;
+  tree.add(executes(10, 1, "/bin/sh"));
+  tree.add(executes(12, 10, "/bin/z"));
+  tree.add(executes(11, 10, "/bin/a"));
+  tree.add(executes(11, 10, "/bin/b"));
+  const std::vector<ProcessNode> roots = std::move(tree).finish();
+  ASSERT_EQ(roots.size(), 1U);
+  ASSERT_EQ(roots[0].children.size(), 2U);
+  EXPECT_EQ(roots[0].children[0].executed, (std::vector<std::string>{"/bin/a", "/bin/b"}));
+  EXPECT_EQ(executed_programs(roots),
+            (std::set<std::string>{"/bin/a", "/bin/b", "/bin/sh", "/bin/z"}));
+  const Redaction none{std::map<std::string, std::string>{}};
+  EXPECT_EQ(process_tree_as_json(roots, none).dump().find("pid"), std::string::npos);
+}
+
+// Numbers are given out again.
+TEST(ProcessTree, NeverGoesInACircle) {
+  ProcessTree tree;
+  tree.add(executes(10, 11, "/bin/a"));
+  tree.add(executes(11, 10, "/bin/b"));
+  tree.add(executes(12, 12, "/bin/c"));
+  tree.add(executes(13, 12, "/bin/d"));
+  const std::vector<ProcessNode> roots = std::move(tree).finish();
+  EXPECT_EQ(roots.size(), 2U);
+  EXPECT_EQ(executed_programs(roots).size(), 4U);
+}
+
+}  // namespace
+}  // namespace hermetic
