@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -19,9 +21,9 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 20U;
 constexpr std::size_t kMostPerTurn = std::size_t{16} << 20U;
 // Or who sends byte by byte would have a turn of sixteen million rounds, and the run no limits.
 constexpr int kMostRoundsPerTurn = 1024;
-// Inside there is no delay that a large buffer would bridge, and what is in a small one is still in
-// the cache.
-constexpr int kInsideBuffer = 128 << 10;
+// Within one machine there is no delay that a large buffer would bridge, and what is in a small one
+// is still in the cache. The kernel doubles it.
+constexpr int kLocalBuffer = 256 << 10;
 // Going to sleep and being woken costs more than moving the bytes. So whoever moves many lets the
 // others run for a moment and looks again, before that. Measure: benchmarks/guard_throughput.cc.
 constexpr std::size_t kMany = std::size_t{64} << 10U;
@@ -39,6 +41,26 @@ int pending_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+// For a connection that does not leave the machine. The host's own congestion control may pace what
+// is sent, which costs a timer for every few segments; there is nothing here to spare by it.
+void set_local_options(int fd) {
+  constexpr std::string_view kPlain = "reno";
+  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kPlain.data(), kPlain.size());
+  set_option(fd, SOL_SOCKET, SO_SNDBUF, kLocalBuffer);
+  set_option(fd, SOL_SOCKET, SO_RCVBUF, kLocalBuffer);
+}
+
+// Both ends have the same address.
+bool is_local(int fd, const Address& peer) {
+  if (is_loopback(peer)) return true;
+  sockaddr_storage own = {};
+  socklen_t size = sizeof own;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0) return false;
+  reinterpret_cast<sockaddr_in&>(own).sin_port = 0;  // at the same place in both families
+  const SocketAddress other = socket_address(peer, 0);
+  return size == other.size && std::memcmp(&own, other.get(), size) == 0;
 }
 
 // close() then sends a reset instead of a polite end.
@@ -96,7 +118,8 @@ void Relay::join() {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // what comes in pieces is passed on in pieces
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   }
-  set_option(client_.get(), SOL_SOCKET, SO_SNDBUF, kInsideBuffer);
+  set_local_options(client_.get());
+  if (is_local(server_.get(), *dialled_)) set_local_options(server_.get());
   callbacks_.on_connected(*dialled_);
   server_watch_ = {};  // a descriptor is watched once
   server_watch_ = poller_.watch(server_.get(), kEvents,
@@ -119,48 +142,25 @@ void Relay::on_ready(std::uint32_t events, int fd) {
 }
 
 bool Relay::pump(Flow& flow, int from, int to) {
-  std::size_t moved = 0;
-  int yields = 0;
-  int rounds = 0;
+  Turn turn;
   flow.has_more = false;
-  for (bool is_stuck = false; !is_stuck && !flow.is_shut;) {
-    is_stuck = true;
-    if (moved > kMostPerTurn || ++rounds > kMostRoundsPerTurn) {
+  while (!flow.is_shut) {
+    if (turn.moved > kMostPerTurn || ++turn.rounds > kMostRoundsPerTurn) {
       flow.has_more = true;
       break;
     }
-    if (!flow.at_end && (flow.pipe || (flow.pipe = pipes_.take()))) {
-      const ssize_t count =
-          ::splice(from, nullptr, flow.pipe->write.get(), nullptr, kMostAtOnce, kFlags);
-      if (count < 0 && errno != EAGAIN && errno != EINTR) return false;
-      flow.at_end = count == 0;
-      if (count > 0) {
-        flow.held += static_cast<std::size_t>(count);
-        yields = 0;
-      }
-      is_stuck = count <= 0 && errno != EINTR;
-      if (count < 0 && flow.held == 0 && moved >= kMany && yields++ < kMostYields) {
-        ::sched_yield();
-        is_stuck = false;
-      }
-    } else if (!flow.at_end) {
+    if (!flow.at_end && !flow.pipe && !(flow.pipe = pipes_.take())) {
       errno = EMFILE;
       return false;
     }
-    if (flow.held > 0) {
-      const ssize_t count =
-          ::splice(flow.pipe->read.get(), nullptr, to, nullptr, flow.held, kFlags);
-      if (count < 0 && errno != EAGAIN && errno != EINTR) return false;
-      is_stuck = count < 0 && errno == EAGAIN;
-      if (count > 0) {
-        flow.held -= static_cast<std::size_t>(count);
-        flow.moved += static_cast<std::uint64_t>(count);
-        moved += static_cast<std::size_t>(count);
-      }
-    }
+    Progress progress = flow.at_end ? Progress::None : fill(flow, from, turn);
+    if (progress != Progress::Broken && flow.held > 0) progress = drain(flow, to, turn);
+    if (progress == Progress::Broken) return false;
     if (flow.at_end && flow.held == 0) {
       ::shutdown(to, SHUT_WR);
       flow.is_shut = true;
+    } else if (progress == Progress::None) {
+      break;
     }
   }
   if (flow.held == 0 && flow.pipe) {
@@ -168,6 +168,35 @@ bool Relay::pump(Flow& flow, int from, int to) {
     flow.pipe.reset();
   }
   return true;
+}
+
+Relay::Progress Relay::fill(Flow& flow, int from, Turn& turn) {
+  const ssize_t count =
+      ::splice(from, nullptr, flow.pipe->write.get(), nullptr, kMostAtOnce, kFlags);
+  if (count > 0) {
+    flow.held += static_cast<std::size_t>(count);
+    turn.yields = 0;
+    return Progress::Some;
+  }
+  flow.at_end = count == 0;
+  if (flow.at_end) return Progress::None;
+  if (errno == EINTR) return Progress::Some;
+  if (errno != EAGAIN) return Progress::Broken;
+  if (flow.held > 0 || turn.moved < kMany || turn.yields++ >= kMostYields) return Progress::None;
+  ::sched_yield();
+  return Progress::Some;
+}
+
+Relay::Progress Relay::drain(Flow& flow, int to, Turn& turn) {
+  const ssize_t count = ::splice(flow.pipe->read.get(), nullptr, to, nullptr, flow.held, kFlags);
+  if (count < 0 && errno == EAGAIN) return Progress::None;
+  if (count < 0 && errno != EINTR) return Progress::Broken;
+  if (count > 0) {
+    flow.held -= static_cast<std::size_t>(count);
+    flow.moved += static_cast<std::uint64_t>(count);
+    turn.moved += static_cast<std::size_t>(count);
+  }
+  return Progress::Some;
 }
 
 void Relay::fail(const std::string& problem) {

@@ -54,11 +54,21 @@ class Relay {
     bool has_more = false;  // it was stopped to let others have a turn
   };
 
+  // What has been done since others had their turn.
+  struct Turn {
+    std::size_t moved = 0;
+    int rounds = 0;
+    int yields = 0;
+  };
+  enum class Progress { Some, None, Broken };  // errno says how
+
   void dial_next();
   void on_dialled();
   void join();
   void on_ready(std::uint32_t events, int fd);
   bool pump(Flow& flow, int from, int to);  // false: broken
+  static Progress fill(Flow& flow, int from, Turn& turn);
+  static Progress drain(Flow& flow, int to, Turn& turn);
   void fail(const std::string& problem);
   void end(const std::string& problem);
 

@@ -160,6 +160,7 @@ inline Sandbox make_sandbox(std::size_t tcp, std::size_t udp) {
   if (child == 0) {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWNET) != 0) ::_exit(1);
     if (!raise_loopback() || !make_local("0.0.0.0", 0) || !make_local("::", 0)) ::_exit(2);
+    write_file("/proc/sys/net/ipv4/tcp_congestion_control", "reno");  // as in a run
     std::vector<int> fds = {::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC),
                             ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
     for (std::size_t i = 0; i < tcp; ++i) fds.push_back(sandbox_socket(SOCK_STREAM).release());

@@ -282,6 +282,8 @@ class Interpreter {
       case Step::Kind::PassProc:
         return pass_descriptor(socket_, InitReport::Kind::Processes, proc_);
       case Step::Kind::WriteFile: return write_file(AT_FDCWD, O_WRONLY, step);
+      case Step::Kind::TryWriteFile:
+        return static_cast<void>(write_file(AT_FDCWD, O_WRONLY, step)), 0;
       case Step::Kind::SetHostname: return errno_if(::sethostname(step.text, step.text_size) != 0);
       case Step::Kind::MakePrivate:
         return errno_if(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0);

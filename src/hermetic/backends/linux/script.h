@@ -18,6 +18,7 @@ struct Step {
     JoinGroup,            // the control group whose door is the descriptor `number`
     EnterGroupNamespace,  // one whose root is the group that was joined
     WriteFile,            // text -> the existing file at target
+    TryWriteFile,         // the same, and no matter if it cannot be had
     SetHostname,          // text
     MakePrivate,          // no mount event comes in from outside or goes out
     Mount,                // type `source` at target, with flags and options in text

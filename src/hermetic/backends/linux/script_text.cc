@@ -19,6 +19,8 @@ std::string describe(const Step& step) {
     case Kind::EnterGroupNamespace: return "making the control group the root of its namespace";
     case Kind::PassProc: return "passing the kept /proc on";
     case Kind::WriteFile: return fmt::format("writing '{}' to {}", text, target);
+    case Kind::TryWriteFile:
+      return fmt::format("writing '{}' to {}, if that is possible", text, target);
     case Kind::SetHostname: return fmt::format("setting the host name {}", text);
     case Kind::MakePrivate: return "making mounts private";
     case Kind::Mount: return fmt::format("mounting {} on {} with '{}'", source, target, text);

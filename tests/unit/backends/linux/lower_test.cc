@@ -164,6 +164,20 @@ TEST(Lower, RaisesLoopbackOnlyIfItIsAskedFor) {
               Contains("bringing up the loopback interface"));
 }
 
+// The file is that of the namespace which the script runs in: of the host's, it would be the
+// host's.
+TEST(Lower, ChoosesCongestionControlInANamespaceOfItsOwnOnly) {
+  const std::string line =
+      "writing 'reno' to /proc/sys/net/ipv4/tcp_congestion_control, if that is possible";
+  using Mode = NetworkPolicy::Mode;
+  for (const Mode mode : {Mode::None, Mode::Host}) {
+    const Plan plan = plan_of(compile().network({.mode = mode}));
+    EXPECT_THAT(lines_of(plan, facts_of(plan)), Not(Contains(line)));
+  }
+  const Plan loopback = plan_of(compile().network({.mode = Mode::Loopback}));
+  EXPECT_THAT(lines_of(loopback, facts_of(loopback)), Contains(line));
+}
+
 TEST(Lower, GivesTheCommandsWordsAndVariablesToInit) {
   const Plan plan = plan_of(compile().env("CC", "gcc"));
   const LoweredScript script = lower(plan, facts_of(plan));
