@@ -31,6 +31,7 @@ class EventSinks final : public EventSink {
   [[nodiscard]] Result<void> open(const Arguments& arguments);
 
   void on_event(const Event& event) override;
+  [[nodiscard]] bool is_listening() const override { return events_ || system_log_ || speaks_; }
   void on_sample(const Usage& usage) override;
 
   // Fails if anything was lost. Complains about all that was but the one it returns.

@@ -16,8 +16,13 @@ using ::testing::Not;
 
 class Listener final : public EventSink {
  public:
+  explicit Listener(bool listens) : listens_(listens) {}
   void on_event(const Event& event) override { events.push_back(event); }
+  [[nodiscard]] bool is_listening() const override { return listens_; }
   std::vector<Event> events;
+
+ private:
+  bool listens_;
 };
 
 struct Seen {
@@ -26,11 +31,11 @@ struct Seen {
   std::vector<Event> all;
 };
 
-Seen watch(const SpecBuilder& builder, RunOptions options = captured()) {
+Seen watch(const SpecBuilder& builder, RunOptions options = captured(), bool listens = true) {
   Seen seen;
   LinuxBackend backend = LinuxBackend::make().value();
   const Plan plan = make_plan(builder.build().value(), backend.probe()).value();
-  Listener listener;
+  Listener listener(listens);
   const auto started = backend.start(plan, options, listener);
   EXPECT_TRUE(started) << to_string(started.error());
   if (!started) return seen;
@@ -99,6 +104,48 @@ TEST(Watch, NamesWhoDidItAndWhoStartedThat) {
   ASSERT_EQ(seen.outcome.violations.size(), 1U);
   EXPECT_EQ(seen.outcome.violations[0].detail, misbehave("reach") + " port 127.0.0.1 1000");
   EXPECT_TRUE(seen.outcome.success());
+}
+
+TEST(Watch, FindsTheSameIfNobodyListens) {
+  for (const Words& words : {Words{"families"}, Words{"mapped"}, Words{"send"}, Words{"hidden"}}) {
+    const Seen heard = watch(attempt(words));
+    const Seen unheard = watch(attempt(words), captured(), false);
+    EXPECT_THAT(heard.outcome.violations, Not(IsEmpty()));
+    EXPECT_EQ(unheard.outcome.violations, heard.outcome.violations) << words[0];
+  }
+}
+
+// A parent whose number was remembered may be gone, and the number another's.
+TEST(Watch, SeesThatAParentIsGone) {
+  const Seen seen = watch(python(R"(
+import os, time
+def reach():
+    try: socket.create_connection(('127.0.0.1', 1000))
+    except OSError: pass
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        parent = os.getppid()
+        reach()
+        os.write(theirs, b'x')
+        while os.getppid() == parent: time.sleep(0.01)
+        reach()
+        os.write(theirs, b'x')
+    else: os.read(ours, 1)
+    os._exit(0)
+os.wait()
+os.read(ours, 1)
+)"));
+  std::vector<std::vector<ProcessFacts>> who;
+  for (const Event& event : seen.events)
+    if (event.act == "connect") who.push_back(event.processes);
+  ASSERT_EQ(who.size(), 2U);
+  ASSERT_EQ(who[0].size(), 3U);
+  EXPECT_EQ(who[0][0].parent, who[0][1].pid);
+  EXPECT_EQ(who[0][1].parent, who[0][2].pid);
+  ASSERT_EQ(who[1].size(), 1U);
+  EXPECT_EQ(who[1][0].pid, who[0][0].pid);
+  EXPECT_EQ(who[1][0].parent, who[0][2].parent) << "init";
 }
 
 TEST(Watch, HearsEveryMessageOfACallThatSendsSeveral) {

@@ -105,6 +105,8 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on_event(const Event& event) = 0;
+  // No: what it is told goes nowhere, so nobody finds out which processes did it.
+  [[nodiscard]] virtual bool is_listening() const { return true; }
   // As often as RunOptions::sample_every says.
   virtual void on_sample(const Usage& /*usage*/) {}
 };

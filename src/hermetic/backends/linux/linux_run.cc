@@ -175,6 +175,7 @@ class LinuxRun final : public Run {
                                    key_, guard_ ? &*guard_ : nullptr),
                    Watch::Options{.watched = watched_in(plan_, options_),
                                   .init = launched_.init,
+                                  .is_heard = events_.is_listening(),
                                   .tell = [this](Event event) { tell(std::move(event)); },
                                   .on_violation =
                                       [this](const Violation& violation) {
@@ -448,6 +449,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   facts.socket = channel.theirs.get();
   facts.own_terminal = options.interactive;
   facts.watched = watched_in(plan, options);
+  facts.watched.sockets = events.is_listening();
   static const ControlGroups nowhere;
   const ControlGroups& groups = surroundings.groups != nullptr ? *surroundings.groups : nowhere;
   std::unique_ptr<Monitor> monitor = TRY(make_monitor(plan, options, groups, staging));

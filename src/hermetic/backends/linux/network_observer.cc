@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
+#include "hermetic/backends/linux/socket_kind.h"
 #include "hermetic/guard/allow_list.h"
 
 namespace hermetic::linux_backend {
@@ -29,9 +30,10 @@ int option_of(int socket, int option) {
   return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : 0;
 }
 
-bool is_of_internet(int socket) {
+SocketKind kind_of(int socket) {
   const int family = option_of(socket, SO_DOMAIN);
-  return family == AF_INET || family == AF_INET6;
+  return {.is_internet = family == AF_INET || family == AF_INET6,
+          .protocol = option_of(socket, SO_PROTOCOL)};
 }
 
 std::string protocol_name(int protocol, int type) {
@@ -161,10 +163,11 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
 
 // The kernel may be able to read what we cannot, so it does not get it: who passes a bad pointer is
 // told the same.
-void NetworkObserver::hear_hidden(const NetworkCall& call, int socket, Heard& heard) const {
+void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
+                                  Heard& heard) const {
   if (call.unreadable != EPERM) heard.answer = -EFAULT;
   const bool inbound = call.kind == Kind::Bind || policy_.mode == NetworkPolicy::Mode::Host;
-  if (socket >= 0 && !is_of_internet(socket)) return;
+  if (socket && !socket->is_internet) return;
   Event event{.kind = Event::Kind::Network, .act = call.name, .subject = "a hidden address"};
   event.verdict = heard.answer || !inbound ? Verdict::Deny : Verdict::None;
   event.rule = rule_;
@@ -180,7 +183,13 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   const auto copy_of_socket = [&] {
     return processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
   };
-  if (call.unreadable != 0) return hear_hidden(call, copy_of_socket().get(), heard);
+  const auto kind_of_socket = [&]() -> std::optional<SocketKind> {
+    if (const auto kind = socket_kind(static_cast<pid_t>(question.pid), call.descriptor))
+      return kind;
+    const auto socket = copy_of_socket();
+    return socket.is_open() ? std::optional(kind_of(socket.get())) : std::nullopt;
+  };
+  if (call.unreadable != 0) return hear_hidden(call, kind_of_socket(), heard);
   std::optional<SocketAddress> address = call.address;
   if (address && address->family == AF_UNSPEC) {
     if (call.kind != Kind::Send) return;  // ends a connection
@@ -189,17 +198,20 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   if (address && !address->is_internet()) {
     // Of another kind: not a way out, unless it changes before the kernel reads it. So a socket
     // that could go there hears from us what it would hear from the kernel.
-    if (const auto socket = copy_of_socket(); socket.is_open() && is_of_internet(socket.get()))
-      heard.answer = -EAFNOSUPPORT;
+    if (const auto kind = kind_of_socket(); kind && kind->is_internet) heard.answer = -EAFNOSUPPORT;
     return;
   }
   const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
   // To where the socket is connected to, which was heard of. Only a question for a name is news.
   const bool connected = call.kind == Kind::Send && !address;
   if (connected && name.empty()) return;
-  const auto socket = copy_of_socket();
-  if (!address && socket.is_open())
+  std::optional<SocketKind> kind;
+  if (address) {
+    kind = kind_of_socket();
+  } else if (const auto socket = copy_of_socket(); socket.is_open()) {
+    kind = kind_of(socket.get());
     address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
+  }
   if (address && !address->is_internet()) return;
   const Asker asker(question.pid, call.descriptor);
   const bool pretended = connected && !address && asking_.contains(asker);
@@ -207,7 +219,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
 
   Attempt attempt{.kind = call.kind,
                   .to = address.value_or(SocketAddress{.family = AF_INET, .port = kNamePort}),
-                  .protocol = socket.is_open() ? option_of(socket.get(), SO_PROTOCOL) : 0,
+                  .protocol = kind ? kind->protocol : 0,
                   .name = name};
   if (attempt.to.port != kNamePort) attempt.name.clear();
   if (connected && attempt.name.empty()) return;
@@ -295,9 +307,33 @@ std::vector<sock_filter> allow_if(std::size_t argument, std::uint64_t number) {
           answer(SECCOMP_RET_USER_NOTIF), answer(SECCOMP_RET_ALLOW)};
 }
 
+// socket(), of whose arguments the kernel takes 32 bits each.
+std::vector<sock_filter> ask_about_sockets() {
+  return {load(low_half(0)), if_equal(AF_UNIX, 0, 1), answer(SECCOMP_RET_ALLOW),
+          answer(SECCOMP_RET_USER_NOTIF)};
+}
+
+// The same, but for those that can only become TCP or UDP.
+std::vector<sock_filter> ask_about_odd_sockets() {
+  return {load(low_half(0)),
+          if_equal(AF_UNIX, 11, 0),
+          if_equal(AF_INET, 1, 0),
+          if_equal(AF_INET6, 0, 8),
+          load(low_half(1)),
+          BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kTypeBits),
+          if_equal(SOCK_STREAM, 1, 0),
+          if_equal(SOCK_DGRAM, 0, 4),
+          load(low_half(2)),
+          if_equal(0, 3, 0),
+          if_equal(IPPROTO_TCP, 2, 0),
+          if_equal(IPPROTO_UDP, 1, 0),
+          answer(SECCOMP_RET_USER_NOTIF),
+          answer(SECCOMP_RET_ALLOW)};
+}
+
 }  // namespace
 
-std::vector<sock_filter> network_observer_filter(std::uint64_t key) {
+std::vector<sock_filter> network_observer_filter(std::uint64_t key, bool sockets) {
   std::vector<sock_filter> program = {load(kNumber)};
   for (const int call :
        {SYS_connect, SYS_bind, SYS_listen, SYS_accept4, SYS_sendmmsg, SYS_io_uring_setup,
@@ -306,10 +342,7 @@ std::vector<sock_filter> network_observer_filter(std::uint64_t key) {
 #endif
        })
     add_block(program, call, {answer(SECCOMP_RET_USER_NOTIF)});
-  // The kernel takes 32 bits of it.
-  add_block(program, SYS_socket,
-            {load(low_half(0)), if_equal(AF_UNIX, 0, 1), answer(SECCOMP_RET_ALLOW),
-             answer(SECCOMP_RET_USER_NOTIF)});
+  add_block(program, SYS_socket, sockets ? ask_about_sockets() : ask_about_odd_sockets());
   // Without an address it goes where the socket is connected to, which was asked about.
   add_block(program, SYS_sendto, allow_if(4, 0));
   add_block(program, SYS_sendmsg, allow_if(5, key));

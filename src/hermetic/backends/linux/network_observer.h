@@ -17,6 +17,7 @@
 
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/backends/linux/socket_kind.h"
 #include "hermetic/guard/network_guard.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/network.h"
@@ -51,7 +52,8 @@ class NetworkObserver {
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
                  Heard& heard);
-  void hear_hidden(const NetworkCall& call, int socket, Heard& heard) const;
+  void hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
+                   Heard& heard) const;
   struct Attempt {
     NetworkCall::Kind kind;
     SocketAddress to;
@@ -71,8 +73,10 @@ class NetworkObserver {
 };
 
 // Asks about the calls that read_network_calls() reads. A sendmsg() whose sixth argument is `key`,
-// which the kernel ignores, is not asked about: init's own, before anybody can answer.
-[[nodiscard]] std::vector<sock_filter> network_observer_filter(std::uint64_t key);
+// which the kernel ignores, is not asked about: init's own, before anybody can answer. Without
+// `sockets`, neither is socket() for TCP and UDP, which nobody denies.
+[[nodiscard]] std::vector<sock_filter> network_observer_filter(std::uint64_t key,
+                                                               bool sockets = true);
 
 // `filter`, but for the calls that are asked about and decided upon by hermetic.
 [[nodiscard]] std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter);

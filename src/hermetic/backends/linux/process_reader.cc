@@ -19,14 +19,14 @@ constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kLongestChain = 32;
 constexpr std::size_t kLongestArguments = 4096;  // of one process, in bytes
 
-std::string read_link(const std::string& path) {
+std::string read_link(int folder, const char* name) {
   std::array<char, PATH_MAX> text;
-  const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
+  const ssize_t size = ::readlinkat(folder, name, text.data(), text.size());
   return size <= 0 ? "" : std::string(text.data(), static_cast<std::size_t>(size));
 }
 
-std::string read_start(const std::string& path, std::size_t most) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::string read_start(int folder, const char* name, std::size_t most) {
+  const UniqueFd file(::openat(folder, name, O_RDONLY | O_CLOEXEC));
   std::string text(most, '\0');
   const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -50,8 +50,8 @@ int number_in(std::string_view text) {
 }
 
 // "Tgid:\t123\n" of /proc/N/status.
-pid_t process_of_thread(pid_t thread) {
-  const std::string text = read_start(fmt::format("/proc/{}/status", thread), 2048);
+pid_t process_of_thread(int folder, pid_t thread) {
+  const std::string text = read_start(folder, "status", 2048);
   constexpr std::string_view kKey = "\nTgid:\t";
   const std::size_t place = text.find(kKey);
   return place == std::string::npos ? thread
@@ -65,46 +65,31 @@ UniqueFd open_pidfd(pid_t thread, pid_t process) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
 }
 
-// The fields of /proc/N/stat after the name, which may hold anything.
-struct Statistics {
-  int parent = 0;
-  std::string mark;  // parent, start time, and where code, stack and arguments begin
-};
-
-std::optional<Statistics> read_statistics(int file) {
-  std::array<char, 2048> block;
-  const ssize_t size = ::pread(file, block.data(), block.size(), 0);
-  if (size <= 0) return std::nullopt;
-  const std::string_view text(block.data(), static_cast<std::size_t>(size));
+// The parent in /proc/N/stat: the second field after the name, which may hold anything. 0 if the
+// process is gone.
+int read_parent(int folder) {
+  const UniqueFd file(::openat(folder, "stat", O_RDONLY | O_CLOEXEC));
+  std::array<char, 256> block;
+  const ssize_t size = file.is_open() ? ::read(file.get(), block.data(), block.size()) : 0;
+  const std::string_view text(block.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos) return std::nullopt;
-  std::string_view rest = text.substr(name_end + 1);
-  Statistics found;
-  for (int field = 3; !rest.empty(); ++field) {  // numbered as in proc(5)
-    rest.remove_prefix(1);
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    const std::string_view value = rest.substr(0, end);
-    rest.remove_prefix(end);
-    if (field == 4) found.parent = number_in(value);
-    const bool tells = field == 4 || field == 22 || (field >= 26 && field <= 28) || field == 48;
-    if (tells) (found.mark += value) += ' ';
-  }
-  return found;
+  constexpr std::size_t kStateAndSpaces = 4;  // ") S "
+  if (name_end == std::string_view::npos || text.size() < name_end + kStateAndSpaces) return 0;
+  return number_in(text.substr(name_end + kStateAndSpaces));
 }
 
 }  // namespace
 
 bool ProcessReader::is_the_same(const Known& known, Care care) {
-  if (care == Care::Words) {
-    std::array<char, kLongestArguments> block;
-    const ssize_t size = ::pread(known.words.get(), block.data(), block.size(), 0);
-    return size > 0 && std::string_view(block.data(), static_cast<std::size_t>(size)) == known.text;
-  }
-  const std::optional<Statistics> now = read_statistics(known.statistics.get());
-  return now && now->mark == known.mark;
+  std::array<char, kLongestArguments> block;
+  const ssize_t size = ::pread(known.words.get(), block.data(), block.size(), 0);
+  if (size <= 0 || std::string_view(block.data(), static_cast<std::size_t>(size)) != known.text)
+    return false;
+  return care == Care::Words || read_link(known.folder.get(), "exe") == known.facts.executable;
 }
 
 ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
+  if (thread <= 1 || thread == init_) return nullptr;
   for (auto known = known_.begin(); known != known_.end(); ++known) {
     if (known->thread != thread) continue;
     if (known->question == question_ || is_the_same(*known, care)) {
@@ -117,52 +102,66 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
   }
   Known fresh;
   fresh.thread = thread;
-  const std::string folder = fmt::format("/proc/{}", thread);
-  fresh.statistics = UniqueFd(::open((folder + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fresh.statistics.is_open()) return nullptr;
-  const std::optional<Statistics> now = read_statistics(fresh.statistics.get());
-  if (!now) return nullptr;
-  fresh.mark = now->mark;
-  fresh.facts.pid = process_of_thread(thread);
-  fresh.facts.parent = now->parent;
-  fresh.facts.executable = read_link(folder + "/exe");
-  fresh.words = UniqueFd(::open((folder + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  fresh.folder =
+      UniqueFd(::open(fmt::format("/proc/{}", thread).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const int folder = fresh.folder.get();
+  fresh.words = UniqueFd(::openat(folder, "cmdline", O_RDONLY | O_CLOEXEC));
+  if (!fresh.words.is_open()) return nullptr;
+  fresh.serial = ++last_serial_;
+  fresh.facts.pid = process_of_thread(folder, thread);
+  fresh.facts.parent = read_parent(folder);
+  if (fresh.facts.parent == 0) return nullptr;
+  fresh.facts.executable = read_link(folder, "exe");
   fresh.text.resize(kLongestArguments);
   const ssize_t size = ::pread(fresh.words.get(), fresh.text.data(), fresh.text.size(), 0);
   fresh.text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   fresh.facts.arguments = split_arguments(fresh.text);
-  fresh.facts.directory = read_link(folder + "/cwd");
+  fresh.facts.directory = read_link(folder, "cwd");
   fresh.question = question_;
-  fresh.pidfd = open_pidfd(thread, fresh.facts.pid);
   known_.push_front(std::move(fresh));
   if (known_.size() > kMostKnown) known_.pop_back();
   return &known_.front();
 }
 
+// A process has the same parent for as long as that lives. So one that was found to be it and is
+// still there is it. Otherwise the number is read before and after it was looked at: if it is the
+// same, it was nobody else's in between.
+ProcessReader::Known* ProcessReader::parent_of(Known& child) {
+  constexpr int kAttempts = 3;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const pid_t number = child.facts.parent;
+    Known* found = look_at(number, Care::Words);
+    if (number == init_ || (found != nullptr && found->serial == child.parent)) return found;
+    child.facts.parent = read_parent(child.folder.get());
+    if (child.facts.parent != number) continue;
+    if (found != nullptr) child.parent = found->serial;
+    return found;
+  }
+  return nullptr;
+}
+
+std::vector<ProcessFacts> ProcessReader::caller(pid_t thread) {
+  const Known* known = look_at(thread, Care::Exact);
+  return known == nullptr ? std::vector<ProcessFacts>() : std::vector{known->facts};
+}
+
 std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   std::vector<ProcessFacts> found;
-  while (thread > 1 && thread != init_ && found.size() < kLongestChain) {
-    const bool caller = found.empty();
-    const Care care = caller ? Care::Exact : Care::Words;
-    Known* known = look_at(thread, care);
-    // Without address space randomisation the mark of another program may be the same.
-    if (caller && known != nullptr &&
-        known->facts.executable != read_link(fmt::format("/proc/{}/exe", thread))) {
-      known->question = 0;
-      known->mark.clear();
-      known = look_at(thread, care);
-    }
-    if (known == nullptr) break;
+  Known* known = look_at(thread, Care::Exact);
+  // It may change at any time, and nothing tells.
+  if (known != nullptr) known->facts.directory = read_link(known->folder.get(), "cwd");
+  while (known != nullptr && found.size() < kLongestChain) {
+    Known* parent = parent_of(*known);  // and the number of the parent is right
     found.push_back(known->facts);
-    // It may change at any time, and nothing tells.
-    if (caller) found.back().directory = read_link(fmt::format("/proc/{}/cwd", thread));
-    thread = known->facts.parent;
+    known = parent;
   }
   return found;
 }
 
 ProcessReader::Copy ProcessReader::descriptor_of(pid_t thread, int number) {
-  const Known* known = closer_.is_stuck() ? nullptr : look_at(thread, Care::Exact);
+  Known* known = closer_.is_stuck() ? nullptr : look_at(thread, Care::Exact);
+  if (known != nullptr && !known->pidfd.is_open())
+    known->pidfd = open_pidfd(thread, known->facts.pid);
   UniqueFd copy;
   if (known != nullptr && known->pidfd.is_open())
     copy = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, known->pidfd.get(), number, 0)));

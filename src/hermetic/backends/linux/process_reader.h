@@ -1,9 +1,11 @@
 // ProcessReader: who made a call, and who started that one, up to the command.
 //
 // Read from /proc while the call waits for us, so that the process is still there. What was read is
-// kept and looked at again with one read a process: a loop of calls would be slow otherwise. The
-// directory is read anew of the caller only: that of its parents is where they were when they were
-// first looked at.
+// kept and looked at again with as little as tells whether it still holds: a loop of calls would be
+// slow otherwise. The files of /proc that are kept open are of one process for good, whoever gets
+// its number. One that has executed another program is the same if that has the same name and
+// words. The directory is read anew of the caller only: that of its parents is where they were when
+// they were first looked at.
 #pragma once
 
 #include <sys/types.h>
@@ -30,6 +32,8 @@ class ProcessReader {
 
   // The caller first. Empty if it is gone.
   [[nodiscard]] std::vector<ProcessFacts> chain(pid_t thread);
+  // The caller only, and without its directory.
+  [[nodiscard]] std::vector<ProcessFacts> caller(pid_t thread);
 
   // A copy of a descriptor; closed if there is none.
   class Copy {
@@ -54,21 +58,24 @@ class ProcessReader {
  private:
   struct Known {
     pid_t thread = 0;
-    UniqueFd statistics;         // /proc/N/stat of this very process: it cannot become another's
-    UniqueFd pidfd;              // of the thread, which may have descriptors of its own
-    std::string mark;            // changes when it executes another program or gets another parent
-    UniqueFd words;              // /proc/N/cmdline: half as dear to read
+    std::uint64_t serial = 0;    // nobody else has it, not even another of the same number
+    UniqueFd folder;             // /proc/N
+    UniqueFd words;              // /proc/N/cmdline
     std::string text;            // of that
+    UniqueFd pidfd;              // of the thread, which may have descriptors of its own; if needed
+    std::uint64_t parent = 0;    // the serial of who was found to be its parent
     std::uint64_t question = 0;  // when it was last looked at
     ProcessFacts facts;
   };
 
   enum class Care { Exact, Words };
   Known* look_at(pid_t thread, Care care);
+  Known* parent_of(Known& child);
   static bool is_the_same(const Known& known, Care care);
 
   pid_t init_;
   std::uint64_t question_ = 1;
+  std::uint64_t last_serial_ = 0;
   DescriptorCloser closer_;
   std::list<Known> known_;  // the latest first
 };

@@ -78,7 +78,7 @@ std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key)
     if (!program.empty()) program.pop_back();  // its last answer, which allows
     program.insert(program.end(), part.begin(), part.end());
   };
-  if (watched.network) go_on_with(network_observer_filter(key));
+  if (watched.network) go_on_with(network_observer_filter(key, watched.sockets));
   if (watched.files) {
     go_on_with(file_observer_filter());
   } else if (watched.processes) {
@@ -142,15 +142,17 @@ void Watch::answer_one() {
 }
 
 // Who it was is known only as long as the call waits: the number may be another's afterwards.
-std::vector<ProcessFacts> Watch::who(const seccomp_notif& question) {
-  std::vector<ProcessFacts> chain = processes_.chain(static_cast<pid_t>(question.pid));
-  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &question.id) != 0) chain.clear();
-  return chain;
+std::vector<ProcessFacts> Watch::who(const seccomp_notif& question, Who asked) {
+  const auto thread = static_cast<pid_t>(question.pid);
+  std::vector<ProcessFacts> found =
+      asked == Who::Chain ? processes_.chain(thread) : processes_.caller(thread);
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &question.id) != 0) found.clear();
+  return found;
 }
 
 // Asked once for each name: its first asker stands for all.
 void Watch::credit(const seccomp_notif& question) {
-  const std::vector<ProcessFacts> processes = who(question);
+  const std::vector<ProcessFacts> processes = who(question, Who::Caller);
   if (!processes.empty()) files_.credit(processes.front().executable);
 }
 
@@ -160,8 +162,9 @@ void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answ
     answer.flags = 0;
     answer.error = *heard.answer;
   }
-  if (heard.events.empty() && heard.violations.empty()) return;
-  const std::vector<ProcessFacts> processes = who(question);
+  const bool is_told = options_.is_heard && !heard.events.empty();
+  if (!is_told && heard.violations.empty()) return;
+  const std::vector<ProcessFacts> processes = who(question, is_told ? Who::Chain : Who::Caller);
   for (Event& event : heard.events) {
     event.processes = processes;
     options_.tell(std::move(event));
@@ -175,7 +178,7 @@ void Watch::hear_program(const seccomp_notif& question) {
   options_.tell({.kind = Event::Kind::Process,
                  .act = "execute",
                  .subject = *program,
-                 .processes = who(question)});
+                 .processes = who(question, Who::Chain)});
 }
 
 void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {

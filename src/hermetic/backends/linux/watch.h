@@ -24,6 +24,7 @@ namespace hermetic::linux_backend {
 // What is listened for. Nothing at all where the plan says that the network is not watched.
 struct Watched {
   bool network = false;
+  bool sockets = true;  // also when they are made, which is worth an event and nothing else
   bool processes = false;
   bool files = false;
 
@@ -45,6 +46,7 @@ class Watch {
   struct Options {
     Watched watched;
     pid_t init = 0;
+    bool is_heard = true;  // somebody wants to know who did what is told
     std::function<void(Event)> tell;
     // True: the call that made it is not to return. It waits until its process is ended.
     std::function<bool(const Violation&)> on_violation;
@@ -66,7 +68,8 @@ class Watch {
   void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
   void hear_program(const seccomp_notif& question);
   void credit(const seccomp_notif& question);
-  [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question);
+  enum class Who { Caller, Chain };
+  [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question, Who asked);
   void note(Violation violation, const std::vector<ProcessFacts>& who);
 
   UniqueFd listener_;
