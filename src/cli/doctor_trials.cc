@@ -22,6 +22,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
+#include "hermetic/outputs/private_folder.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -42,21 +43,26 @@ class TrialDirectory {
   TrialDirectory(const TrialDirectory&) = delete;
   TrialDirectory& operator=(const TrialDirectory&) = delete;
   ~TrialDirectory() {
-    if (made_) (void)remove_tree(AT_FDCWD, path_);
+    if (folder_.descriptor.is_open()) (void)remove_tree(AT_FDCWD, folder_.path);
   }
-  // Not in /tmp if it can be helped: the sandbox has one of its own.
+  // Not in /tmp if it can be helped: the sandbox has one of its own. If we are killed, the next run
+  // or hermetic gc removes it.
   Result<std::string> make() {
+    const FillFolder fill = [](const PrivateFolder& folder) -> Result<void> {
+      if (::mkdirat(folder.descriptor.get(), "trial", 0700) == 0) return {};
+      return system_error("cannot make a directory for the trial", errno);
+    };
     for (const char* parent : {"/var/tmp", "/tmp"}) {
-      path_ = std::string(parent) + "/.hermetic-doctor-XXXXXX";
-      made_ = ::mkdtemp(path_.data()) != nullptr;
-      if (made_) return path_;
+      Result<PrivateFolder> made = make_private_folder(parent, fill);
+      if (!made) continue;
+      folder_ = std::move(*made);
+      return folder_.path + "/trial";
     }
     return system_error("cannot make a directory for the trial", errno);
   }
 
  private:
-  std::string path_;
-  bool made_ = false;
+  PrivateFolder folder_;
 };
 
 Result<std::string> own_program() {

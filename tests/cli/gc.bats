@@ -108,3 +108,22 @@ apart() { # script
   run -125 apart 'hermetic gc /no/such/directory'
   [[ $output == *"cannot open '/no/such/directory'"* ]]
 }
+
+@test "what a killed doctor has left is removed" {
+  # Killed as soon as it has made its directory; if it was done before that, there is nothing to remove.
+  run -0 apart '
+    for ((i = 0; i < 20; ++i)); do
+      "$program" doctor >/dev/null 2>&1 &
+      run=$!
+      for ((j = 0; j < 2000; ++j)); do
+        if compgen -G "/var/tmp/.hermetic-*/trial" >/dev/null; then break; fi
+      done
+      stop
+      if compgen -G "/var/tmp/.hermetic-*/trial" >/dev/null; then break; fi
+    done
+    compgen -G "/var/tmp/.hermetic-*/trial" >/dev/null
+    hermetic gc
+    ls -A /var/tmp'
+  [[ $output == *"removed    /var/tmp/.hermetic-"* ]]
+  [ "${lines[-1]}" = w ]
+}

@@ -1,11 +1,13 @@
 #include "hermetic/learn/set_aside.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "hermetic/base/path.h"
 
@@ -14,13 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder beside the tree, on the same file system if that can be; otherwise in it.
-std::string make_folder(const std::string& tree) {
-  for (const std::string& place : {std::string(parent_of(tree)), tree}) {
-    std::string name = join(place, ".hermetic-learn-XXXXXX");
-    if (::mkdtemp(name.data()) != nullptr) return name;
-  }
-  return "";
+constexpr const char* kInside = "aside";
+
+// A folder beside the tree, on the same file system if that can be; otherwise in it. If we are
+// killed, hermetic gc removes it: the command makes again what was put there.
+std::optional<PrivateFolder> make_folder(const std::string& tree) {
+  const FillFolder fill = [](const PrivateFolder& folder) -> Result<void> {
+    if (::mkdirat(folder.descriptor.get(), kInside, 0700) == 0) return {};
+    return system_error("cannot make a directory for what is set aside", errno);
+  };
+  for (const std::string& place : {std::string(parent_of(tree)), tree})
+    if (Result<PrivateFolder> folder = make_private_folder(place, fill); folder)
+      return std::move(*folder);
+  return std::nullopt;
 }
 
 bool exists(const std::string& path) {
@@ -40,9 +48,12 @@ SetAside::SetAside(const Observation& observation, const Learned& learned) {
       if (!seen.written || !seen.absent_before || !is_strictly_within(seen.path, declaration.path))
         continue;
       if (!exists(seen.path) || (!last.empty() && is_within(seen.path, last))) continue;
-      if (folder.empty()) folder = make_folder(declaration.path);
-      if (folder.empty()) break;
-      if (folders_.empty() || folders_.back() != folder) folders_.push_back(folder);
+      if (folder.empty()) {
+        std::optional<PrivateFolder> made = make_folder(declaration.path);
+        if (!made) break;
+        folder = join(made->path, kInside);
+        folders_.push_back(std::move(*made));
+      }
       const std::string to = join(folder, std::to_string(moved_.size()));
       std::error_code error;
       fs::rename(seen.path, to, error);
@@ -61,7 +72,10 @@ SetAside::~SetAside() {
     else
       fs::rename(moved.to, moved.from, ignored);
   }
-  for (const std::string& folder : folders_) fs::remove(folder, ignored);
+  for (const PrivateFolder& folder : folders_) {
+    fs::remove(join(folder.path, kInside), ignored);
+    fs::remove(folder.path, ignored);
+  }
 }
 
 }  // namespace hermetic

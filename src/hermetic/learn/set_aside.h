@@ -8,6 +8,7 @@
 
 #include "hermetic/learn/generalise.h"
 #include "hermetic/learn/observation.h"
+#include "hermetic/outputs/private_folder.h"
 
 namespace hermetic {
 
@@ -24,7 +25,7 @@ class SetAside {
     std::string from;
     std::string to;
   };
-  std::vector<std::string> folders_;
+  std::vector<PrivateFolder> folders_;
   std::vector<Moved> moved_;
 };
 
