@@ -8,6 +8,7 @@
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/event_sinks.h"
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
@@ -15,11 +16,6 @@
 
 namespace hermetic::cli {
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
 
 // While it lives, keys go through to the sandbox's terminal as they are: Ctrl-C is for the program
 // inside.
@@ -71,9 +67,13 @@ Result<int> run_shell(const Arguments& arguments) {
   options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   options.digest_outputs = false;
   wake_on_resize();
-  Silence events;
+  options.observe_processes = arguments.has("--events") || arguments.has("--syslog");
+  const Redaction redaction = redaction_for(plan);
+  EventSinks events(redaction);
+  TRY(events.open(arguments));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, options.interactive));
+  TRY(events.close());
   return exit_code_of(outcome, spec.on_violation);
 }
 
@@ -86,6 +86,8 @@ const Subcommand& shell_description() {
                      .summary = "Opens an interactive shell, or COMMAND, in the sandbox.",
                      .options = spec_options()};
     shell.options.push_back({"--backend", "NAME", "linux (the default here)"});
+    shell.options.push_back({"--events", "FILE", "write a line of JSON to FILE for each event"});
+    shell.options.push_back({"--syslog", "", "send each event to the system's log, too"});
     shell.options.push_back({"--help", "", "show this help"});
     return shell;
   }();

@@ -24,6 +24,13 @@ without_volatile() { sed 's/"volatile":.*//' "$1"; }
   [[ $(head -n 1 events.jsonl) == '{"version":1,"seq":1,'* ]]
 }
 
+@test "a shell writes events, too" {
+  run -3 hermetic shell --events events.jsonl -- sh -c 'exit 3'
+  kinds events.jsonl | grep -qx started
+  kinds events.jsonl | grep -qx process
+  [ "$(kinds events.jsonl | tail -n 1)" = ended ]
+}
+
 @test "a run that is ended by a limit says so" {
   run -124 hermetic run --quiet --events events.jsonl --timeout 300ms -- sleep 1000
   kinds events.jsonl | grep -qx stopping
