@@ -46,7 +46,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from learn' -F
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l write -r -F -d 'write the spec to FILE instead of standard output'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l variables -d 'hear which variables programs ask for, by LD_PRELOAD'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l unproved -d 'do not run the command once more under the spec'
-complete -c hermetic -n '__fish_seen_subcommand_from learn' -l diff -r -F -d 'run the spec in FILE and show what it allows without need'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l diff -r -F -d 'run the spec in FILE and show what it allows without need; with --variables, run the command once more without a sandbox'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l backend -x -a 'linux model' -d 'linux (the default here)'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l json -d 'print JSON: what was seen, the spec, whether it is proved'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l quiet -d 'say nothing if all is well'
@@ -162,6 +162,8 @@ complete -c hermetic -n '__fish_seen_subcommand_from shell' -l identity -x -a 'b
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l on-violation -x -a 'report fail kill' -d 'report (default), fail or kill'
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l give-up -x -d 'run even if this clause cannot be enforced'
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l backend -x -a 'linux model' -d 'linux (the default here)'
+complete -c hermetic -n '__fish_seen_subcommand_from shell' -l events -r -F -d 'write a line of JSON to FILE for each event'
+complete -c hermetic -n '__fish_seen_subcommand_from shell' -l syslog -d 'send each event to the system'\''s log, too'
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -F
 complete -c hermetic -n '__fish_seen_subcommand_from verify-evidence' -l key -r -F -d 'the public key by which every statement must be signed'

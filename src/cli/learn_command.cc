@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "cli/backends.h"
@@ -179,6 +180,22 @@ Result<int> learn_spec(const Arguments& arguments) {
   return lesson.proof.outcome ? kNo : kFailed;  // it was not even tried
 }
 
+// Programs can be heard asking for variables only where they can load something of ours, so the
+// command is run once more, without the spec's sandbox.
+Result<std::set<std::string>> variables_asked_for(const Spec& spec, const Arguments& arguments) {
+  Silence events;
+  ObservingBackend observing;
+  const Observed observed =
+      TRY(observe(spec.command, {.standard_output = STDERR_FILENO, .variables = true}, observing,
+                  events, waiting(arguments, "observing")));
+  if (!observed.outcome.success())
+    return unsupported(fmt::format("cannot tell which variables are asked for: without the sandbox "
+                                   "the command failed ({})",
+                                   describe(observed.outcome.ending)),
+                       "leave out --variables");
+  return observed.observation.asked;
+}
+
 Result<int> show_needless(const Arguments& arguments) {
   Arguments as_run;
   as_run.command = arguments.command;
@@ -187,18 +204,23 @@ Result<int> show_needless(const Arguments& arguments) {
   const Spec spec = TRY(spec_from(as_run));
   const std::unique_ptr<Backend> backend = TRY(backend_named(arguments.last("--backend")));
   const Plan plan = TRY(make_plan(spec, backend->probe()));
-  Silence events;
-  AddressCollector addresses(events);
+  ReachCollector reached;
   const RunOptions options{
       .standard_input = -1, .standard_output = STDERR_FILENO, .observe_files = true};
-  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, addresses));
+  const std::unique_ptr<Run> run = TRY(backend->start(plan, options, reached));
   const Outcome outcome = TRY(waiting(arguments, "observing")(*run));
   if (!outcome.success()) {
     complain({.message = fmt::format("nothing can be told: under the spec the command failed ({})",
                                      describe(outcome.ending))});
     return exit_code_of(outcome, OnViolation::Report);
   }
-  const std::vector<Needless> list = needless(spec, see(outcome.asked));
+  std::vector<Needless> list = needless(spec, see(outcome.asked));
+  const auto add = [&list](const std::vector<Needless>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+  };
+  add(needless_hosts(spec.network, reached));
+  if (arguments.has("--variables"))
+    add(needless_variables(spec.environment, TRY(variables_asked_for(spec, arguments))));
   JsonText json;
   json.begin_object().key("needless").begin_array();
   std::string text;
@@ -218,14 +240,17 @@ const Subcommand& learn_description() {
       .name = "learn",
       .synopsis = "[--write FILE | --diff FILE [TARGET]] [-- COMMAND...]",
       .summary = "Writes the spec that a command needs, by watching it, and proves it.",
-      .options = {{"--write", "FILE", "write the spec to FILE instead of standard output"},
-                  {"--variables", "", "hear which variables programs ask for, by LD_PRELOAD"},
-                  {"--unproved", "", "do not run the command once more under the spec"},
-                  {"--diff", "FILE", "run the spec in FILE and show what it allows without need"},
-                  {"--backend", "NAME", "linux (the default here)"},
-                  {"--json", "", "print JSON: what was seen, the spec, whether it is proved"},
-                  {"--quiet", "", "say nothing if all is well"},
-                  {"--help", "", "show this help"}}};
+      .options = {
+          {"--write", "FILE", "write the spec to FILE instead of standard output"},
+          {"--variables", "", "hear which variables programs ask for, by LD_PRELOAD"},
+          {"--unproved", "", "do not run the command once more under the spec"},
+          {"--diff", "FILE",
+           "run the spec in FILE and show what it allows without need; with --variables, run "
+           "the command once more without a sandbox"},
+          {"--backend", "NAME", "linux (the default here)"},
+          {"--json", "", "print JSON: what was seen, the spec, whether it is proved"},
+          {"--quiet", "", "say nothing if all is well"},
+          {"--help", "", "show this help"}}};
   return description;
 }
 

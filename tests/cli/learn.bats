@@ -315,3 +315,40 @@ SPEC
   [[ $output == '{"needless":['* ]]
   run -1 --separate-stderr hermetic learn --diff hermetic.yaml -- cat /no-such-file
 }
+
+@test "the difference shows hosts and variables that were not needed" {
+  needs python3
+  cat >hermetic.yaml <<'SPEC'
+version: 1
+command: [python3, -c, "import socket\ntry: socket.create_connection(('127.0.0.1', 9), 5)\nexcept OSError: pass"]
+inputs: [/usr, /bin, /lib, /lib64, /etc/ld.so.cache]
+network: ["127.0.0.1:9", unused.example.org]
+environment: {pass: [RATHER_RARE, LANG]}
+SPEC
+  run -0 --separate-stderr hermetic learn --diff hermetic.yaml
+  [[ $output == *'network unused.example.org: nobody was reached by it'* ]]
+  [[ $output != *'network 127.0.0.1'* ]]
+  [[ $output != *RATHER_RARE* ]]
+  cat >hermetic.yaml <<'SPEC'
+version: 1
+command: [ls, -l, /usr]
+inputs: [/usr, /bin, /lib, /lib64, /etc/ld.so.cache]
+network: loopback
+environment: {pass: [RATHER_RARE, TERM]}
+SPEC
+  export RATHER_RARE=1
+  run -0 --separate-stderr hermetic learn --diff hermetic.yaml --variables
+  [[ $output == *'network loopback: nobody was reached'* ]]
+  [[ $output == *'environment.pass RATHER_RARE: no program was heard asking for it'* ]]
+}
+
+@test "a destination that is only in a message is heard" {
+  needs python3
+  cat >tell.py <<'PYTHON'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.sendmsg([b"x"], [], 0, ("127.0.0.1", 9))
+PYTHON
+  run -0 --separate-stderr hermetic learn --json --unproved -- python3 tell.py
+  [[ $output == *'"reached":["127.0.0.1:9"]'* ]]
+}

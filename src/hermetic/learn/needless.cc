@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -60,6 +61,51 @@ std::vector<Needless> needless(const Spec& spec, const std::vector<SeenPath>& se
       used += (used.empty() ? "" : ", ") + printable(join(tree.declaration.path, part));
     list.push_back({what, fmt::format("only this was used of it: {}", used)});
   }
+  return list;
+}
+
+void ReachCollector::on_event(const Event& event) {
+  if (event.kind != Event::Kind::Network || event.verdict == Verdict::Deny) return;
+  if (event.act == "resolve") {
+    names.insert(event.subject);
+    return;
+  }
+  if (!event.endpoint || event.endpoint->address.empty()) return;  // a socket, and nothing more
+  anybody = true;
+  rules.insert(event.rule.substr(0, event.rule.find(" of ")));
+}
+
+namespace {
+
+bool is_needed(const HostRule& rule, const ReachCollector& reached) {
+  if (reached.rules.contains(to_string(rule))) return true;
+  return std::any_of(reached.names.begin(), reached.names.end(), [&](const std::string& name) {
+    return (rule.kind == HostRule::Kind::Name && name == rule.name) ||
+           (rule.kind == HostRule::Kind::Wildcard && name.ends_with("." + rule.name));
+  });
+}
+
+}  // namespace
+
+std::vector<Needless> needless_hosts(const NetworkPolicy& network, const ReachCollector& reached) {
+  using Mode = NetworkPolicy::Mode;
+  std::vector<Needless> list;
+  for (const HostRule& rule : network.hosts)
+    if (!is_needed(rule, reached))
+      list.push_back({"network " + to_string(rule), "nobody was reached by it"});
+  const bool whole = network.mode == Mode::Loopback || network.mode == Mode::Host;
+  if (whole && !reached.anybody)
+    list.push_back({fmt::format("network {}", to_string(network.mode)),
+                    "nobody was reached, and nobody waited to be"});
+  return list;
+}
+
+std::vector<Needless> needless_variables(const EnvironmentDraft& environment,
+                                         const std::set<std::string>& asked) {
+  std::vector<Needless> list;
+  for (const std::string& name : environment.pass)
+    if (!asked.contains(name))
+      list.push_back({"environment.pass " + printable(name), "no program was heard asking for it"});
   return list;
 }
 
