@@ -15,7 +15,9 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -90,10 +92,16 @@ void storm(int processes, int times) {
 std::atomic<bool> over = false;
 sockaddr_in swapped;
 
+// Every one of them is made: a compiler leaves out those that are overwritten at once.
+template <typename Value>
+void store(Value& place, Value value) {
+  static_cast<volatile Value&>(place) = value;
+}
+
 void* swap(void* /*unused*/) {
   while (!over) {
-    swapped.sin_port = htons(1005);
-    swapped.sin_port = htons(1006);
+    store(swapped.sin_port, htons(1005));
+    store(swapped.sin_port, htons(1006));
   }
   return nullptr;
 }
@@ -106,6 +114,36 @@ void swap_arguments(int times) {
   for (int i = 0; i < times; ++i) connect_to(swapped);
   over = true;
   ::pthread_join(thread, nullptr);
+}
+
+void* make_it_of_the_internet(void* /*unused*/) {
+  while (!over) {
+    for (int i = 0; i < 20000 && !over; ++i) {  // a moment
+    }
+    store(swapped.sin_family, sa_family_t{AF_INET});
+  }
+  return nullptr;
+}
+
+// The address is of another family when the call is made, and a second thread makes it one of the
+// internet while the call waits. Prints how often the kernel saw that: it refuses the other by
+// another error.
+void swap_families(int times) {
+  swapped = address_of("127.0.0.1", 1007);
+  pthread_t thread = {};
+  ::pthread_create(&thread, nullptr, make_it_of_the_internet, nullptr);
+  int reached = 0;
+  for (int i = 0; i < times; ++i) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    store(swapped.sin_family, sa_family_t{AF_UNIX});
+    const int result =
+        ::connect(socket, reinterpret_cast<const sockaddr*>(&swapped), sizeof swapped);
+    if (result == 0 || errno != EAFNOSUPPORT) ++reached;
+    ::close(socket);
+  }
+  over = true;
+  ::pthread_join(thread, nullptr);
+  std::printf("%d\n", reached);
 }
 
 // Memory that the kernel reads and others do not: it was mapped for writing only, or is secret.
@@ -267,6 +305,7 @@ int main(int count, char** words) {
   if (what == "families") open_families();
   if (what == "storm" && count > 3) storm(number, static_cast<int>(misbehave::number(words[3])));
   if (what == "swap") swap_arguments(number);
+  if (what == "swap-family") swap_families(number);
   if (what == "die") die_in_the_middle(number);
   if (what == "hidden") connect_from_hidden_memory();
   if (what == "familyless") send_without_family();
@@ -276,7 +315,8 @@ int main(int count, char** words) {
   if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
     misbehave::usage(
-        "attempt send | mapped | families | storm N M | swap N | die N | hidden | familyless | "
+        "attempt send | mapped | families | storm N M | swap N | swap-family N | die N | hidden | "
+        "familyless | "
         "thread | orphan | linger | become PROGRAM");
   return 0;
 }

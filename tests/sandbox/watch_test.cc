@@ -280,9 +280,20 @@ TEST(WatchUnderAttack, LosesNothingOfAStorm) {
 // What was heard may be one or the other; that something was tried is heard each time.
 TEST(WatchUnderAttack, HearsOfEachCallWhoseArgumentsAreSwapped) {
   const Seen seen = watch(attempt({"swap", "2000"}));
+  EXPECT_EQ(seen.outcome.violations.size(), 2U) << "one or the other";
   std::uint64_t heard = 0;
   for (const Violation& violation : seen.outcome.violations) heard += violation.count;
   EXPECT_EQ(heard, 2000U);
+}
+
+// The kernel sees an address of the internet only if hermetic did.
+TEST(WatchUnderAttack, HearsOfAddressesThatWereOfAnotherFamily) {
+  const Words words = {misbehave("attempt"), "swap-family", "2000"};
+  EXPECT_GT(std::stoi(run_plainly(words).text), 0) << "some get through where nobody watches";
+  const Seen seen = watch(attempt({"swap-family", "2000"}));
+  std::uint64_t heard = 0;
+  for (const Violation& violation : seen.outcome.violations) heard += violation.count;
+  EXPECT_EQ(heard, std::stoull(seen.outcome.standard_output.text));
 }
 
 // What hermetic cannot read does not get to the kernel, which could.
