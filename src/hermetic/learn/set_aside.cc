@@ -1,7 +1,11 @@
 #include "hermetic/learn/set_aside.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -18,16 +22,24 @@ namespace fs = std::filesystem;
 
 constexpr const char* kInside = "aside";
 
-// A folder beside the tree, on the same file system if that can be; otherwise in it. If we are
-// killed, hermetic gc removes it: the command makes again what was put there.
-std::optional<PrivateFolder> make_folder(const std::string& tree) {
-  const FillFolder fill = [](const PrivateFolder& folder) -> Result<void> {
-    if (::mkdirat(folder.descriptor.get(), kInside, 0700) == 0) return {};
-    return system_error("cannot make a directory for what is set aside", errno);
-  };
+// Named and locked like the folders of outputs/private_folder.h, so that hermetic gc knows what was
+// left by one who was killed: the command makes again what was put there.
+std::optional<std::pair<std::string, UniqueFd>> make_locked(const std::string& place) {
+  std::string name = join(place, fmt::format(".hermetic-{}-XXXXXX", ::geteuid()));
+  if (::mkdtemp(name.data()) == nullptr) return std::nullopt;
+  UniqueFd folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  // Whoever has locked it before us is about to remove it.
+  if (folder.is_open() && (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+      ::mkdirat(folder.get(), kInside, 0700) == 0)
+    return std::pair(std::move(name), std::move(folder));
+  ::rmdir(name.c_str());
+  return std::nullopt;
+}
+
+// A folder beside the tree, on the same file system if that can be; otherwise in it.
+std::optional<std::pair<std::string, UniqueFd>> make_folder(const std::string& tree) {
   for (const std::string& place : {std::string(parent_of(tree)), tree})
-    if (Result<PrivateFolder> folder = make_private_folder(place, fill); folder)
-      return std::move(*folder);
+    if (auto folder = make_locked(place); folder) return folder;
   return std::nullopt;
 }
 
@@ -49,10 +61,10 @@ SetAside::SetAside(const Observation& observation, const Learned& learned) {
         continue;
       if (!exists(seen.path) || (!last.empty() && is_within(seen.path, last))) continue;
       if (folder.empty()) {
-        std::optional<PrivateFolder> made = make_folder(declaration.path);
+        auto made = make_folder(declaration.path);
         if (!made) break;
-        folder = join(made->path, kInside);
-        folders_.push_back(std::move(*made));
+        folder = join(made->first, kInside);
+        folders_.push_back({std::move(made->first), std::move(made->second)});
       }
       const std::string to = join(folder, std::to_string(moved_.size()));
       std::error_code error;
@@ -72,7 +84,7 @@ SetAside::~SetAside() {
     else
       fs::rename(moved.to, moved.from, ignored);
   }
-  for (const PrivateFolder& folder : folders_) {
+  for (const Folder& folder : folders_) {
     fs::remove(join(folder.path, kInside), ignored);
     fs::remove(folder.path, ignored);
   }

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/base/unique_fd.h"
 #include "hermetic/learn/generalise.h"
 #include "hermetic/learn/observation.h"
-#include "hermetic/outputs/private_folder.h"
 
 namespace hermetic {
 
@@ -25,7 +25,11 @@ class SetAside {
     std::string from;
     std::string to;
   };
-  std::vector<PrivateFolder> folders_;
+  struct Folder {
+    std::string path;
+    UniqueFd lock;
+  };
+  std::vector<Folder> folders_;
   std::vector<Moved> moved_;
 };
 
