@@ -30,6 +30,10 @@ std::optional<Address> address_in(const DnsRecord& record) {
   return ipv4_address(number);
 }
 
+bool is_about(const DnsRecord& record, const std::string& name) {
+  return record.record_class == kClassInternet && lower_case(record.name) == name;
+}
+
 }  // namespace
 
 std::vector<Address> addresses_in(const DnsMessage& message, std::string_view name,
@@ -39,7 +43,7 @@ std::vector<Address> addresses_in(const DnsMessage& message, std::string_view na
     std::vector<Address> addresses;
     const DnsRecord* alias = nullptr;
     for (const DnsRecord& record : message.answers) {
-      if (record.record_class != kClassInternet || lower_case(record.name) != wanted) continue;
+      if (!is_about(record, wanted)) continue;
       if (record.type == kTypeAlias && alias == nullptr) alias = &record;
       if (record.type != type) continue;
       const std::optional<Address> address = address_in(record);
@@ -75,9 +79,9 @@ void NameLookup::find(const std::string& name, Done done) {
   task->waiting.push_back(std::move(done));
   task->candidates.push_back(name);
   if (name.find('.') == std::string::npos)  // tried before the name itself
-    for (auto domain = settings_.search.rbegin(); domain != settings_.search.rend(); ++domain)
-      if (const std::string longer = name + '.' + *domain; is_encodable_name(longer))
-        task->candidates.push_back(longer);
+    for (std::size_t left = settings_.search.size(); left > 0; --left)
+      if (std::string longer = name + '.' + settings_.search[left - 1]; is_encodable_name(longer))
+        task->candidates.push_back(std::move(longer));
   tasks_[name] = task;
   try_next(name, *task);
 }
@@ -138,17 +142,17 @@ void NameLookup::consider(const std::string& name) {
   if (!sum.addresses.empty()) {
     if (known_.size() >= kMostKnown) known_.clear();
     known_[name] = {.answer = sum, .until = now + std::chrono::seconds(task->time_to_live)};
-    return finish(name, std::move(sum));
+    return finish(name, sum);
   }
   if (!task->candidates.empty()) {
     // Whoever is on the stack is one of the exchanges that are replaced.
     return poller_.later([this, name, task] { try_next(name, *task); });
   }
   if (task->any_failed) sum.status = Status::Failed;
-  finish(name, std::move(sum));
+  finish(name, sum);
 }
 
-void NameLookup::finish(const std::string& name, LookupAnswer answer) {
+void NameLookup::finish(const std::string& name, const LookupAnswer& answer) {
   const auto found = tasks_.find(name);
   std::shared_ptr<Task> task = std::move(found->second);
   tasks_.erase(found);

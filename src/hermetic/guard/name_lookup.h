@@ -62,7 +62,7 @@ class NameLookup {
   void take(const std::string& name, const std::string& candidate, std::size_t index,
             const std::optional<DnsMessage>& message);
   void consider(const std::string& name);
-  void finish(const std::string& name, LookupAnswer answer);
+  void finish(const std::string& name, const LookupAnswer& answer);
 
   Poller& poller_;
   HostTable hosts_;

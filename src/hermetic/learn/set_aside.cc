@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -53,26 +53,29 @@ bool exists(const std::string& path) {
 SetAside::SetAside(const Observation& observation, const Learned& learned) {
   for (const LearnedTree& tree : learned.trees) {
     const Declaration& declaration = tree.declaration;
-    if (declaration.kind != TreeKind::Output || declaration.publish != Publish::InPlace) continue;
-    std::string folder;
-    std::string last;
-    for (const SeenPath& seen : observation.paths) {
-      if (!seen.written || !seen.absent_before || !is_strictly_within(seen.path, declaration.path))
-        continue;
-      if (!exists(seen.path) || (!last.empty() && is_within(seen.path, last))) continue;
-      if (folder.empty()) {
-        auto made = make_folder(declaration.path);
-        if (!made) break;
-        folder = join(made->first, kInside);
-        folders_.push_back({std::move(made->first), std::move(made->second)});
-      }
-      const std::string to = join(folder, std::to_string(moved_.size()));
-      std::error_code error;
-      fs::rename(seen.path, to, error);
-      if (error) continue;
-      moved_.push_back({seen.path, to});
-      last = seen.path;
+    if (declaration.kind == TreeKind::Output && declaration.publish == Publish::InPlace)
+      move_results(observation, declaration.path);
+  }
+}
+
+void SetAside::move_results(const Observation& observation, const std::string& tree) {
+  std::string folder;
+  std::string last;
+  for (const SeenPath& seen : observation.paths) {
+    if (!seen.written || !seen.absent_before || !is_strictly_within(seen.path, tree)) continue;
+    if (!exists(seen.path) || (!last.empty() && is_within(seen.path, last))) continue;
+    if (folder.empty()) {
+      auto made = make_folder(tree);
+      if (!made) return;
+      folder = join(made->first, kInside);
+      folders_.push_back({std::move(made->first), std::move(made->second)});
     }
+    const std::string to = join(folder, std::to_string(moved_.size()));
+    std::error_code error;
+    fs::rename(seen.path, to, error);
+    if (error) continue;
+    moved_.push_back({seen.path, to});
+    last = seen.path;
   }
 }
 

@@ -29,6 +29,8 @@ class SetAside {
     std::string path;
     UniqueFd lock;
   };
+  void move_results(const Observation& observation, const std::string& tree);
+
   std::vector<Folder> folders_;
   std::vector<Moved> moved_;
 };

@@ -178,18 +178,54 @@ void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<S
   heard.events.push_back(std::move(event));
 }
 
+namespace {
+
+std::optional<SocketKind> kind_of_socket(const seccomp_notif& question, const NetworkCall& call,
+                                         ProcessReader& processes) {
+  const auto thread = static_cast<pid_t>(question.pid);
+  if (const auto kind = socket_kind(thread, call.descriptor)) return kind;
+  const auto socket = processes.descriptor_of(thread, call.descriptor);
+  return socket.is_open() ? std::optional(kind_of(socket.get())) : std::nullopt;
+}
+
+}  // namespace
+
+// What the call is about to do, unless it is nothing new.
+std::optional<NetworkObserver::Attempt> NetworkObserver::attempt_of(
+    const seccomp_notif& question, const NetworkCall& call, std::optional<SocketAddress> address,
+    ProcessReader& processes) const {
+  const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
+  // To where the socket is connected to, which was heard of. Only a question for a name is news.
+  const bool connected = call.kind == Kind::Send && !address;
+  if (connected && name.empty()) return std::nullopt;
+  std::optional<SocketKind> kind;
+  if (address) {
+    kind = kind_of_socket(question, call, processes);
+  } else if (const auto socket =
+                 processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
+             socket.is_open()) {
+    kind = kind_of(socket.get());
+    address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
+  }
+  if (address && !address->is_internet()) return std::nullopt;
+  const bool pretended =
+      connected && !address && asking_.contains(Asker(question.pid, call.descriptor));
+  if (!address && !pretended) return std::nullopt;
+
+  Attempt attempt{.kind = call.kind,
+                  .to = address.value_or(SocketAddress{.family = AF_INET, .port = kNamePort}),
+                  .protocol = kind ? kind->protocol : 0,
+                  .name = name,
+                  .pretended = pretended};
+  if (attempt.to.port != kNamePort) attempt.name.clear();
+  if (connected && attempt.name.empty()) return std::nullopt;
+  return attempt;
+}
+
 void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall& call,
                                 ProcessReader& processes, Heard& heard) {
-  const auto copy_of_socket = [&] {
-    return processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
-  };
-  const auto kind_of_socket = [&]() -> std::optional<SocketKind> {
-    if (const auto kind = socket_kind(static_cast<pid_t>(question.pid), call.descriptor))
-      return kind;
-    const auto socket = copy_of_socket();
-    return socket.is_open() ? std::optional(kind_of(socket.get())) : std::nullopt;
-  };
-  if (call.unreadable != 0) return hear_hidden(call, kind_of_socket(), heard);
+  if (call.unreadable != 0)
+    return hear_hidden(call, kind_of_socket(question, call, processes), heard);
   std::optional<SocketAddress> address = call.address;
   if (address && address->family == AF_UNSPEC) {
     if (call.kind != Kind::Send) return;  // ends a connection
@@ -198,41 +234,25 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   if (address && !address->is_internet()) {
     // Of another kind: not a way out, unless it changes before the kernel reads it. So a socket
     // that could go there hears from us what it would hear from the kernel.
-    if (const auto kind = kind_of_socket(); kind && kind->is_internet) heard.answer = -EAFNOSUPPORT;
+    const auto kind = kind_of_socket(question, call, processes);
+    if (kind && kind->is_internet) heard.answer = -EAFNOSUPPORT;
     return;
   }
-  const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
-  // To where the socket is connected to, which was heard of. Only a question for a name is news.
-  const bool connected = call.kind == Kind::Send && !address;
-  if (connected && name.empty()) return;
-  std::optional<SocketKind> kind;
-  if (address) {
-    kind = kind_of_socket();
-  } else if (const auto socket = copy_of_socket(); socket.is_open()) {
-    kind = kind_of(socket.get());
-    address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
-  }
-  if (address && !address->is_internet()) return;
-  const Asker asker(question.pid, call.descriptor);
-  const bool pretended = connected && !address && asking_.contains(asker);
-  if (!address && !pretended) return;
-
-  Attempt attempt{.kind = call.kind,
-                  .to = address.value_or(SocketAddress{.family = AF_INET, .port = kNamePort}),
-                  .protocol = kind ? kind->protocol : 0,
-                  .name = name};
-  if (attempt.to.port != kNamePort) attempt.name.clear();
-  if (connected && attempt.name.empty()) return;
+  const std::optional<Attempt> attempt = attempt_of(question, call, address, processes);
+  if (!attempt) return;
   Event event{.kind = Event::Kind::Network, .act = call.name};
-  const bool denied = judge(event, attempt);
+  const bool denied = judge(event, *attempt);
   const Violation violation{
       .act = event.act, .subject = event.subject, .detail = "", .rule = event.rule};
   if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
     heard.events.push_back(std::move(event));
-  if (!denied) return;
+  if (denied) hear_denied(Asker(question.pid, call.descriptor), *attempt, violation, heard);
+}
 
+void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
+                                  const Violation& violation, Heard& heard) {
   const bool datagrams = attempt.protocol == IPPROTO_UDP;
-  if (call.kind == Kind::Connect && datagrams && attempt.to.port == kNamePort) {
+  if (attempt.kind == Kind::Connect && datagrams && attempt.to.port == kNamePort) {
     // What it asks for comes with the next call, if this one does not fail. Nothing is sent: the
     // socket has nowhere to send to.
     asking_.insert_or_assign(asker, violation);
@@ -242,15 +262,15 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
     asking_.erase(asking_.begin());
     return;
   }
-  if (pretended) {
+  if (attempt.pretended) {
     heard.answer = -ENETUNREACH;
     asking_.erase(asker);
   }
   // A listener that nobody can reach: told so at once, and not left waiting.
-  if (call.kind == Kind::Listen) heard.answer = -EADDRNOTAVAIL;
+  if (attempt.kind == Kind::Listen) heard.answer = -EADDRNOTAVAIL;
   // A datagram socket is connected to see which way a packet would take, and getaddrinfo() does
   // that for every "localhost".
-  if (datagrams && call.kind == Kind::Connect && attempt.to.is_loopback()) return;
+  if (datagrams && attempt.kind == Kind::Connect && attempt.to.is_loopback()) return;
   heard.violations.push_back(violation);
 }
 

@@ -58,9 +58,16 @@ class NetworkObserver {
     NetworkCall::Kind kind;
     SocketAddress to;
     int protocol = 0;
-    std::string name;  // what a name server is asked for
+    std::string name;        // what a name server is asked for
+    bool pretended = false;  // by a socket that only believes to be connected to one
   };
   using Asker = std::pair<std::uint32_t, int>;  // a thread and its descriptor
+  [[nodiscard]] std::optional<Attempt> attempt_of(const seccomp_notif& question,
+                                                  const NetworkCall& call,
+                                                  std::optional<SocketAddress> address,
+                                                  ProcessReader& processes) const;
+  void hear_denied(const Asker& asker, const Attempt& attempt, const Violation& violation,
+                   Heard& heard);
   bool judge(Event& event, const Attempt& attempt) const;
   bool ask_guard(Event& event, const Attempt& attempt, bool& cannot_be_had) const;
 
