@@ -28,8 +28,11 @@ std::string pretty(const json& document) { return document.dump(kIndent) + "\n";
 Result<void> write_step_files(EvidenceFolder& folder, const std::string& prefix,
                               const StepFacts& facts, ReportStep& report,
                               const Redaction& redaction) {
+  // The tools that every step sees are the host's; what it works on is the commit's.
+  const auto measure =
+      facts.step.spec_file.empty() ? InputDigest::Measure::Programs : InputDigest::Measure::Content;
   const std::vector<InputDigest> inputs =
-      TRY(digest_inputs(facts.spec, executed_programs(report.run->processes)));
+      TRY(digest_inputs(facts.spec, executed_programs(report.run->processes), measure));
   report.manifest = make_manifest(
       *report.run,
       {.inputs = inputs, .spec = facts.spec.canonical(), .policy_digest = facts.policy.digest},

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic {
@@ -26,10 +27,22 @@ void ProcessTree::add(const Event& event) {
     seen.parent = facts.parent;
     seen.node.pid = facts.pid;
     if (!facts.arguments.empty()) seen.node.arguments = facts.arguments;
-    const bool executes = i == 0 && event.kind == Event::Kind::Process;
-    if (executes && (seen.node.executed.empty() || seen.node.executed.back() != event.subject))
-      seen.node.executed.push_back(event.subject);
+    if (i == 0 && event.kind == Event::Kind::Process && event.act == "execute")
+      execute(seen, facts.executable, event.subject);
   }
+}
+
+// Whoever looks for a program along PATH asks for it in one directory after the other, and stays
+// what it is until one is found: only the last of them was it.
+void ProcessTree::execute(Seen& seen, const std::string& was, const std::string& program) {
+  std::vector<std::string>& executed = seen.node.executed;
+  const bool searching = !executed.empty() && seen.was == was &&
+                         last_component(executed.back()) == last_component(program);
+  if (searching)
+    executed.back() = program;
+  else
+    executed.push_back(program);
+  seen.was = was;
 }
 
 std::vector<ProcessNode> ProcessTree::finish() && {

@@ -35,7 +35,10 @@ class ProcessTree {
   struct Seen {
     int parent = 0;
     ProcessNode node;
+    std::string was;  // what it was when it last asked to become something else
   };
+  static void execute(Seen& seen, const std::string& was, const std::string& program);
+
   std::map<int, Seen> seen_;
 };
 

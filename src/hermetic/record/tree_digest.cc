@@ -142,7 +142,8 @@ std::string_view to_string(InputDigest::Measure measure) {
 }
 
 Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
-                                               const std::set<std::string>& executed) {
+                                               const std::set<std::string>& executed,
+                                               InputDigest::Measure usual) {
   std::vector<InputDigest> digests;
   for (const Tree& tree : spec.trees()) {
     if (tree.built_in || tree.declaration.kind != TreeKind::Input || !tree.found.exists()) continue;
@@ -152,8 +153,9 @@ Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
                          .digest = sha256("")});
       continue;
     }
-    digests.push_back(is_of_the_system(tree.found.real_path) ? TRY(programs_of(tree, executed))
-                                                             : TRY(content_of(tree)));
+    const bool by_programs =
+        usual == InputDigest::Measure::Programs || is_of_the_system(tree.found.real_path);
+    digests.push_back(by_programs ? TRY(programs_of(tree, executed)) : TRY(content_of(tree)));
   }
   std::sort(digests.begin(), digests.end(),
             [](const InputDigest& a, const InputDigest& b) { return a.path < b.path; });

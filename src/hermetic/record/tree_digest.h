@@ -33,7 +33,9 @@ struct InputDigest {
 
 // Of every input of the spec, in the order of their paths. `executed` are the programs that the run
 // has executed. What cannot be read is listed as unreadable: the command could not read it, either.
-[[nodiscard]] Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
-                                                             const std::set<std::string>& executed);
+// With `Programs` as `usual` measure, no input is looked through.
+[[nodiscard]] Result<std::vector<InputDigest>> digest_inputs(
+    const Spec& spec, const std::set<std::string>& executed,
+    InputDigest::Measure usual = InputDigest::Measure::Content);
 
 }  // namespace hermetic

@@ -88,6 +88,21 @@ TEST(ProcessTree, PutsEachUnderWhoStartedIt) {
   EXPECT_EQ(process_tree_as_json(roots, none).dump().find("pid"), std::string::npos);
 }
 
+TEST(ProcessTree, KnowsASearchFromAWrapper) {
+  ProcessTree tree;
+  const auto asks = [&](const std::string& was, const std::string& program) {
+    Event event = executes(10, 1, program);
+    event.processes.front().executable = was;
+    tree.add(event);
+  };
+  asks("/bin/init", "/usr/local/bin/cc");
+  asks("/bin/init", "/usr/bin/cc");
+  asks("/usr/bin/cc", "/opt/real/cc");  // it has become the first one, and becomes another
+  const std::vector<ProcessNode> roots = std::move(tree).finish();
+  ASSERT_EQ(roots.size(), 1U);
+  EXPECT_EQ(roots[0].executed, (std::vector<std::string>{"/usr/bin/cc", "/opt/real/cc"}));
+}
+
 // Numbers are given out again.
 TEST(ProcessTree, NeverGoesInACircle) {
   ProcessTree tree;
