@@ -33,7 +33,8 @@ leave() {
     "$(sha256sum <../first/manifest.json | cut -d' ' -f1)" ]
   [ "$(cat ../first/stdout.txt)" = said ]
   [ "$(cat ../first/stderr.txt)" = complained ]
-  # Times, pids and the host are in one place only.
+  # Times, pids, the host and what was used are in one place only.
+  grep -q '"usage":{.*"peak_memory_bytes":' ../first/volatile.json
   run ! cmp -s ../first/volatile.json ../second/volatile.json
 }
 

@@ -295,6 +295,28 @@ void die_in_the_middle(int times) {
   }
 }
 
+void* connect_again_and_again(void* times) {
+  const sockaddr_in address = address_of("127.0.0.1", 1011);
+  for (int i = 0; i < *static_cast<int*>(times); ++i) connect_to(address);
+  return nullptr;
+}
+
+// A thread's call waits while another one forks; each child makes a call of its own.
+void fork_in_the_middle(int times) {
+  pthread_t thread = {};
+  (void)::pthread_create(&thread, nullptr, connect_again_and_again, &times);
+  const sockaddr_in address = address_of("127.0.0.1", 1012);
+  for (int i = 0; i < times; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      connect_to(address);
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+  }
+  (void)::pthread_join(thread, nullptr);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -306,6 +328,7 @@ int main(int count, char** words) {
   if (what == "storm" && count > 3) storm(number, static_cast<int>(misbehave::number(words[3])));
   if (what == "swap") swap_arguments(number);
   if (what == "swap-family") swap_families(number);
+  if (what == "fork") fork_in_the_middle(number);
   if (what == "die") die_in_the_middle(number);
   if (what == "hidden") connect_from_hidden_memory();
   if (what == "familyless") send_without_family();

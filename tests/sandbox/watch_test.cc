@@ -334,6 +334,21 @@ TEST(WatchUnderAttack, IsNotKeptWaitingByWhatItClosesLast) {
   EXPECT_TRUE(std::holds_alternative<TimedOut>(seen.outcome.ending));
 }
 
+TEST(WatchUnderAttack, TellsChildrenFromParentsWhoForkInTheMiddle) {
+  constexpr std::uint64_t kTimes = 100;
+  const Seen seen = watch(attempt({"fork", std::to_string(kTimes)}));
+  EXPECT_TRUE(seen.outcome.success());
+  ASSERT_THAT(subjects(seen.outcome.violations),
+              ElementsAre("connect 127.0.0.1:1011/tcp", "connect 127.0.0.1:1012/tcp"));
+  for (const Violation& violation : seen.outcome.violations) EXPECT_EQ(violation.count, kTimes);
+  // The thread's calls are the command's own, those of the children have it as parent.
+  for (const Event& event : seen.events) {
+    if (event.act != "connect") continue;
+    const bool child = event.subject == "127.0.0.1:1012/tcp";
+    EXPECT_EQ(event.processes.size(), child ? 2U : 1U) << event.subject;
+  }
+}
+
 TEST(WatchUnderAttack, SurvivesThoseWhoDieInTheMiddle) {
   const std::size_t before = open_descriptors();
   const Seen seen = watch(attempt({"die", "100"}));
