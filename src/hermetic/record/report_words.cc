@@ -155,8 +155,9 @@ std::vector<std::string> coverage_sentences(const RunRecord& record, const Redac
   for (const Coverage& coverage : detectors) {
     const std::string name = visible(redaction.clean(coverage.detector));
     const std::string why = visible(redaction.clean(coverage.why));
-    sentences.push_back(coverage.on   ? fmt::format("{}: watched", name)
-                        : why.empty() ? fmt::format("{}: not watched", name)
+    sentences.push_back(coverage.on && !why.empty() ? fmt::format("{}: watched; {}", name, why)
+                        : coverage.on               ? fmt::format("{}: watched", name)
+                        : why.empty()               ? fmt::format("{}: not watched", name)
                                       : fmt::format("{}: not watched, because {}", name, why));
   }
   if (detectors.empty()) sentences.emplace_back("nothing was watched");
