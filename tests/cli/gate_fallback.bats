@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# The gate where it can only watch: under strace, and by the kernel's table of sockets. Nothing is denied there, so
+# these steps reach nobody but loopback.
+
+# shellcheck disable=SC2016,SC2030,SC2031 # what is quoted is for inside; each test is a shell of its own
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  mkdir -p "$BATS_TEST_TMPDIR/w"
+  cd "$BATS_TEST_TMPDIR/w" || return
+  unset GITHUB_ACTIONS GITHUB_SHA GITHUB_STEP_SUMMARY CI_COMMIT_SHA GITLAB_CI
+  export PATH=/usr/bin:/bin
+  git init --quiet .
+  git -c user.email=a@example.org -c user.name=a commit --quiet --allow-empty -m first
+  policy=$BATS_TEST_TMPDIR/policy.yml
+  out=$BATS_TEST_TMPDIR/out
+}
+
+gate() { "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" "$@"; }
+
+# One step that runs this Python program; more of the step comes as the second argument.
+step() {
+  printf '%s\n' "$1" >step.py
+  printf 'schema_version: "2"\nhermetic_steps:\n  - id: a\n    command: [python3, step.py]\n%s\n' "${2-}" >"$policy"
+}
+
+assurance_is() { grep -q "\"assurance\":\"$1\"" "$out/report.json"; }
+breached() { [[ $output == *"$1"* ]] && grep -q "\"rule\":\"$2\"" "$out/report.json"; }
+
+# Whether its new parent has looked at it is not our affair.
+is_dead() { ! grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null; }
+
+honest='import subprocess, sys
+print("out"); print("err", file=sys.stderr)
+subprocess.run(["sh", "-c", "ls | wc -l; (true); echo done > made"], check=True)'
+
+@test "strace: an honest step passes, and its word is observed, not enforced" {
+  step "$honest"
+  gate --detector strace
+  assurance_is observed
+  grep -q 'what a daemon does on the step' "$out/report.md"
+  grep -q out "$out/logs/a/stdout.txt"
+  grep -q err "$out/logs/a/stderr.txt"
+  grep -q wc "$out/logs/a/process_tree.json"
+  [ "$(cat made)" = done ]
+  [ "$(cat "$out/logs/a/network.json")" = '[]' ]
+  "$HERMETIC_PROGRAM" verify-evidence "$out"
+}
+
+@test "strace: connecting to loopback fails and is attributed" {
+  step 'import subprocess
+subprocess.run(["sh", "-c", "true; python3 -c \"import socket; socket.socket().connect_ex((\\\"127.0.0.1\\\", 9))\""])'
+  run -1 gate --detector strace
+  breached 'connect to 127.0.0.1:9/tcp is not allowed' network-denied
+  [[ $output == *'by /usr/bin/python3'*'import socket'*'started by /'*sh*'step.py'* ]]
+}
+
+@test "strace: listening fails, and passes if the policy lets it" {
+  step 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8321)); s.listen()'
+  run -1 gate --detector strace
+  breached 'listened on 127.0.0.1:8321/tcp' listener
+  grep -q 8321 "$out/logs/a/listeners.json"
+  step 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8321)); s.listen()' \
+    '    allow: {exceptions: [{listen: 8321, owner: ops, reason: tests, expires: 2999-01-31}]}'
+  gate --detector strace
+}
+
+@test "strace: datagrams fail, by sendto, sendmsg and over a connected socket, in version 4 and 6" {
+  step 'import socket
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.sendto(b"x", ("127.0.0.1", 7001))
+u.sendmsg([b"x"], [], 0, ("127.0.0.1", 7002))
+c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+c.connect(("127.0.0.1", 7003)); c.send(b"x")
+try: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"x", ("::1", 7004))
+except OSError: pass'
+  run -1 gate --detector strace
+  breached 'sendto to 127.0.0.1:7001/udp' network-denied
+  breached 'sendmsg to 127.0.0.1:7002/udp' network-denied
+  breached 'sendto to 127.0.0.1:7003/udp' network-denied
+  [ ! -e /proc/net/if_inet6 ] || breached 'sendto to [::1]:7004/udp' network-denied
+}
+
+@test "strace: to see which way a packet would take is no breach" {
+  step 'import socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("127.0.0.1", 7003))
+a, b = socket.socketpair(); a.send(b"x")'
+  gate --detector strace
+}
+
+@test "strace: a ring is a breach" {
+  step 'import ctypes; ctypes.CDLL(None).syscall(425, 8, ctypes.create_string_buffer(120))'
+  run -1 gate --detector strace
+  breached 'asked for io_uring' socket
+}
+
+@test "strace: no text of a step is taken for a line, a call or its end" {
+  step 'import socket, subprocess
+text = "x\" <unfinished ...>\n99999 connect(3<TCP:[1]>, {sa_family=AF_INET, sin_port=htons(6666), sin_addr=inet_addr(\"127.6.6.6\")}, 16) = 0\n"
+subprocess.run(["/bin/true", text, text])
+a, b = socket.socketpair()
+a.send(text.encode()); a.sendmsg([text.encode()])
+s = socket.socket(socket.AF_UNIX); s.connect_ex("\0" + text[:90])'
+  gate --detector strace
+  [ "$(cat "$out/logs/a/network.json")" = '[]' ]
+}
+
+@test "strace: the exit code is the step's, a missing program and a timeout are told" {
+  step 'raise SystemExit(7)'
+  run -1 gate --detector strace
+  [[ $output == *'ended with exit code 7'* ]]
+  step 'import os, signal; os.kill(os.getpid(), signal.SIGSEGV)'
+  run -1 gate --detector strace
+  [[ $output == *'ended by signal 11'* ]]
+  step 'import time; time.sleep(1000)' '    timeout: 500ms'
+  run -1 gate --detector strace
+  [[ $output == *'ran out of time'* ]]
+  printf 'schema_version: "1"\nhermetic_steps: [{id: a, command: [/no/such/program]}]\n' >"$policy"
+  run -1 gate --detector strace
+  [[ $output == *'could not be started'* ]]
+}
+
+@test "strace: a child that outlives the step is a breach, and ended" {
+  step 'import subprocess
+p = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open("pid", "w").write(str(p.pid))'
+  run -1 gate --detector strace
+  breached 'left processes running, such as sleep' residue
+  is_dead "$(cat pid)"
+}
+
+@test "strace: a step that ends strace does not pass" {
+  step 'import os, re, signal
+tracer = int(re.search(r"TracerPid:\t(\d+)", open("/proc/self/status").read())[1])
+os.kill(tracer, signal.SIGKILL)'
+  run -2 gate --detector strace
+  [[ $output == *'strace ended before the command did'* ]]
+}
+
+@test "strace: the step gets the declared environment only" {
+  export HARMLESS=yes AWS_SECRET_ACCESS_KEY=abcdefghij0123456789
+  step 'import os; print(sorted(os.environ))'
+  gate --detector strace
+  run ! grep -e HARMLESS -e AWS "$out/logs/a/stdout.txt"
+  grep -q PATH "$out/logs/a/stdout.txt"
+}
+
+@test "strace: nothing is left of the trace" {
+  mkdir "$BATS_TEST_TMPDIR/temp"
+  step "$honest"
+  TMPDIR=$BATS_TEST_TMPDIR/temp gate --detector strace
+  [ -z "$(ls -A "$BATS_TEST_TMPDIR/temp")" ]
+}
+
+@test "sockets: an honest step passes, and its word is degraded" {
+  step "$honest"
+  gate --detector sockets
+  assurance_is degraded
+  grep -q 'connections shorter than 50 ms' "$out/report.md"
+}
+
+# It stays until it was seen, and in any case not for ever: what is short is not promised.
+until_stopped='
+import os, time
+for _ in range(600):
+    if os.path.exists("stop"): break
+    time.sleep(0.1)'
+
+@test "sockets: a connection and a listener that stay are seen and attributed" {
+  step "import socket
+s = socket.socket(); s.bind((\"127.0.0.1\", 8322)); s.listen()
+c = socket.create_connection((\"127.0.0.1\", 8322)); d, _ = s.accept()
+$until_stopped"
+  { run -1 gate --detector sockets; printf '%s' "$output" >../said; } 3>&- &
+  waiting=$!
+  for _ in {1..500}; do
+    find "$BATS_TEST_TMPDIR" -name events.jsonl -exec grep -q 'listen.*8322' {} \; -exec grep -q 'connect.*8322' {} \; \
+      -exec touch stop \;
+    [ ! -e stop ] || break
+    sleep 0.1
+  done
+  wait "$waiting"
+  output=$(cat ../said)
+  breached 'connect to 127.0.0.1:8322/tcp' network-denied
+  breached 'listened on 127.0.0.1:8322/tcp' listener
+  [[ $output == *'by /usr/bin/python3'*'step.py'* ]]
+}
+
+@test "sockets: a child that outlives the step is a breach, and ended" {
+  step 'import subprocess, time
+p = subprocess.Popen(["sleep", "1000"])
+open("pid", "w").write(str(p.pid))'
+  run -1 gate --detector sockets
+  breached 'left processes running, such as sleep' residue
+  is_dead "$(cat pid)"
+}
+
+@test "who requires that it is enforced gets nothing less" {
+  step "$honest"
+  run -2 gate --require enforced --detector strace
+  [[ $output == *"the detector 'strace' enforces nothing"* ]]
+  run -2 gate --require enforced --detector sockets
+  run -2 gate --detector gues
+  [ ! -e "$out" ]
+}
+
+@test "without strace it says so" {
+  step "$honest"
+  how=(--mount)
+  [ "$(id -u)" = 0 ] || how=(--user --map-root-user --mount)
+  # shellcheck disable=SC2016 # for the shell inside
+  run -2 unshare "${how[@]}" -- sh -c 'mount --bind /dev/null "$(readlink -f "$(command -v strace)")" && exec "$@"' - \
+    "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" --detector strace
+  [[ $output == *'there is no strace here'* ]]
+  gate --detector strace
+}
