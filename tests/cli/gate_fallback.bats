@@ -43,7 +43,7 @@ subprocess.run(["sh", "-c", "ls | wc -l; (true); echo done > made"], check=True)
   grep -q out "$out/logs/a/stdout.txt"
   grep -q err "$out/logs/a/stderr.txt"
   grep -q wc "$out/logs/a/process_tree.json"
-  [ "$(cat made)" = done ]
+  [ "$(cat made)" = "done" ]
   [ "$(cat "$out/logs/a/network.json")" = '[]' ]
   "$HERMETIC_PROGRAM" verify-evidence "$out"
 }
