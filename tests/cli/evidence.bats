@@ -190,3 +190,155 @@ UNPACK
   python3 -c 'import json; assert len(json.load(open("../e/report.sarif"))["runs"][0]["results"]) == 1'
   hermetic verify-evidence ../e
 }
+
+# Puts the digests of a folder right after it was changed, as whoever forges would; signatures cannot be.
+put_right() {
+  python3 - "$1" <<'RIGHT'
+import base64, hashlib, json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+canonical = lambda document: json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+digest = lambda name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+listing = json.loads((folder / "volatile.json").read_text())
+stable = "manifest.json" if (folder / "manifest.json").exists() else "report.json"
+kept = ("volatile.json", "volatile.intoto.jsonl")
+names = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+def change(line):
+    envelope = json.loads(line)
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    for subject in statement["subject"]:
+        if subject["name"] in names:
+            subject["digest"]["sha256"] = digest(subject["name"])
+    details = statement["predicate"].get("runDetails")
+    if details:
+        details["metadata"]["invocationId"] = "sha256:" + statement["subject"][0]["digest"]["sha256"]
+    envelope["payload"] = base64.b64encode(canonical(statement).encode()).decode()
+    return canonical(envelope) + "\n"
+attested = folder / "attestations.intoto.jsonl"
+attested.write_text("".join(change(line) for line in attested.read_text().splitlines()))
+listing["files"] = {name: "sha256:" + digest(name) for name in names if name not in kept}
+listing["stable_digest"] = "sha256:" + digest(stable)
+(folder / "volatile.json").write_text(canonical(listing))
+bound = folder / "volatile.intoto.jsonl"
+bound.write_text("".join(change(line) for line in bound.read_text().splitlines()))
+RIGHT
+}
+
+@test "a statement that is left out is missed, whoever signed the others" {
+  hermetic key new ../key
+  leave ../e --key ../key
+  # What binds the list of files to the key is gone: every file could be another.
+  cp -a ../e ../unbound
+  : >../unbound/volatile.intoto.jsonl
+  run -1 hermetic verify-evidence ../unbound --key ../key.pub
+  cp -a ../e ../forged
+  echo 'other words' >../forged/stdout.txt
+  put_right ../forged
+  : >../forged/volatile.intoto.jsonl
+  cp ../e/attestations.intoto.jsonl ../forged
+  run -1 hermetic verify-evidence ../forged --key ../key.pub
+  [[ $output == *'volatile.intoto.jsonl has no complete line'* ]]
+  # Without a key as well: hermetic would not have written it.
+  leave ../plain
+  for line in 1 2 3; do
+    rm -rf ../less
+    cp -a ../plain ../less
+    sed -i "${line}d" ../less/attestations.intoto.jsonl
+    put_right ../less
+    run -1 hermetic verify-evidence ../less
+    rm -rf ../more
+    cp -a ../plain ../more
+    sed -n "${line}p" ../plain/attestations.intoto.jsonl >>../more/attestations.intoto.jsonl
+    put_right ../more
+    run -1 hermetic verify-evidence ../more
+  done
+  rm -rf ../right
+  cp -a ../plain ../right
+  put_right ../right
+  hermetic verify-evidence ../right
+}
+
+@test "a manifest that contradicts itself does not hold" {
+  run -3 hermetic run --quiet --evidence ../e -- sh -c 'exit 3'
+  sed -i 's/"passed":false/"passed":true/' ../e/manifest.json
+  python3 - ../e/attestations.intoto.jsonl <<'PASS'
+import base64, json, pathlib, sys
+file = pathlib.Path(sys.argv[1])
+canonical = lambda document: json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+lines = []
+for line in file.read_text().splitlines():
+    envelope = json.loads(line)
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    if "result" in statement["predicate"]:
+        statement["predicate"]["result"] = "PASSED"
+    envelope["payload"] = base64.b64encode(canonical(statement).encode()).decode()
+    lines.append(canonical(envelope) + "\n")
+file.write_text("".join(lines))
+PASS
+  put_right ../e
+  run -1 hermetic verify-evidence ../e
+  [[ $output == *'manifest.json contradicts itself'* ]]
+}
+
+@test "whatever is in a folder, those who read it do not fall over" {
+  leave ../e
+  cp -a ../e ../bad
+  python3 -c 'print("{\"a\":" + "[" * 200000 + "]" * 200000 + "}", end="")' >../deep
+  while IFS= read -r document; do
+    if [ "$document" = deep ]; then cp ../deep ../bad/manifest.json; else printf %s "$document" >../bad/manifest.json; fi
+    run -1 hermetic verify-evidence ../bad
+    run hermetic diff ../bad ../e
+    [ "$status" -le 2 ] || { echo "$document: $status"; false; }
+  done <<'EOF'
+deep
+{}
+{"a":1e400}
+{"a":18446744073709551616}
+{"inputs":{"a":1}}
+{"inputs":5}
+{"a":"\ud800"}
+{"a":1,"a":1}
+EOF
+  # Said in the words of whoever wrote it, but not to the terminal.
+  cp ../e/manifest.json ../bad/manifest.json
+  printf '[{"path":1,"entries":7}]' >../bad/inputs.json
+  printf '{"inputs":[{"path":"/x"}]}' >../bad/manifest.json
+  run -1 hermetic diff ../bad ../e
+  printf '{"payload":"%s","payloadType":"application/vnd.in-toto+json","signatures":[]}\n' \
+    "$(base64 -w0 <../deep)" >../bad/attestations.intoto.jsonl
+  run -1 hermetic verify-evidence ../bad
+  rm ../bad/stdout.txt
+  mkfifo ../bad/stdout.txt
+  run ! timeout 60 hermetic verify-evidence ../bad
+  [ "$status" -ne 124 ]
+}
+
+@test "what a killed run leaves is collected by the next, and by gc; what is alive stays" {
+  mkdir ../keep
+  "$HERMETIC_PROGRAM" run --quiet --evidence ../keep/alive -- sleep 60 >/dev/null 2>&1 3>&- &
+  alive=$!
+  "$HERMETIC_PROGRAM" run --quiet --evidence ../keep/dead -- sleep 60 >/dev/null 2>&1 3>&- &
+  dead=$!
+  for _ in $(seq 600); do
+    [ "$(find ../keep/.hermetic-evidence -name events.jsonl 2>/dev/null | wc -l)" -eq 2 ] && break
+    sleep 0.1
+  done
+  [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 2 ]
+  kill -KILL "$dead"
+  wait "$dead" || true
+  # Its sandbox takes a moment to be gone.
+  for i in $(seq 100); do
+    hermetic run --quiet --evidence "../keep/next$i" -- true
+    [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 1 ] && break
+  done
+  [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 1 ]
+  kill -KILL "$alive"
+  wait "$alive" || true
+  for _ in $(seq 100); do
+    run -0 hermetic gc ../keep
+    [[ $output == *removed*.hermetic-evidence* ]] && break
+    sleep 0.1
+  done
+  [[ $output == *removed*.hermetic-evidence* ]]
+  [ ! -e ../keep/.hermetic-evidence ]
+  hermetic verify-evidence ../keep/next1
+}

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/text.h"
+#include "hermetic/record/bounded_json.h"
 #include "hermetic/record/evidence.h"
 
 namespace hermetic::gate {
@@ -56,7 +57,7 @@ Result<void> write_step_files(EvidenceFolder& folder, const std::string& prefix,
 
 Result<std::vector<NetworkAct>> read_network_acts(const std::string& file) {
   const std::string text = TRY(read_whole_file(file));
-  const json document = json::parse(text, nullptr, false);
+  const json document = parse_bounded_json(text);
   const auto bad = [&] {
     return invalid(fmt::format("'{}' is not what a gate has written", printable(file)));
   };

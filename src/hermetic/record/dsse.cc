@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hermetic/record/bounded_json.h"
 #include "hermetic/record/canonical_json.h"
 
 namespace hermetic {
@@ -81,7 +82,7 @@ Result<OpenedEnvelope> open_envelope(std::string_view line, std::string_view sou
   const auto bad = [&](std::string_view why) {
     return invalid(fmt::format("{}: not an envelope: {}", source, why));
   };
-  const json document = json::parse(line, nullptr, false);
+  const json document = parse_bounded_json(line);
   if (!document.is_object()) return bad("not a JSON object");
   const auto text = [](const json& object, const char* key) -> std::optional<std::string> {
     const auto found = object.find(key);

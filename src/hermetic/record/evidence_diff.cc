@@ -13,6 +13,7 @@
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/text.h"
+#include "hermetic/record/bounded_json.h"
 #include "hermetic/record/evidence_folder.h"
 
 namespace hermetic {
@@ -30,11 +31,11 @@ Result<Evidence> load(const std::string& folder) {
   for (const std::string_view name : {kManifestFile, kReportFile}) {
     const Result<std::string> text = read_whole_file(fmt::format("{}/{}", folder, name));
     if (!text) continue;
-    Evidence evidence{.digest = sha256(*text), .stable = json::parse(*text, nullptr, false)};
+    Evidence evidence{.digest = sha256(*text), .stable = parse_bounded_json(*text)};
     if (!evidence.stable.is_object())
       return invalid(fmt::format("'{}/{}' is not JSON", printable(folder), name));
     if (const Result<std::string> inputs = read_whole_file(folder + "/inputs.json"); inputs)
-      evidence.inputs = json::parse(*inputs, nullptr, false);
+      evidence.inputs = parse_bounded_json(*inputs);
     return evidence;
   }
   return invalid(fmt::format("'{}' is no folder of evidence: it has neither {} nor {}",
@@ -55,6 +56,7 @@ std::optional<std::string> name_of(const json& element) {
 
 std::map<std::string, json> named(const json& list) {
   std::map<std::string, json> elements;
+  if (!list.is_array()) return elements;  // not written by hermetic
   for (std::size_t i = 0; i < list.size(); ++i)
     elements[name_of(list[i]).value_or(fmt::format("{:06}", i))] = list[i];
   return elements;
@@ -99,7 +101,7 @@ std::map<std::string, std::string> entries(const json& inputs, const std::string
   std::map<std::string, std::string> found;
   if (!inputs.is_array()) return found;
   for (const json& input : inputs) {
-    if (!input.is_object() || input.value("path", "") != path) continue;
+    if (!input.is_object() || input.value("path", json()) != path) continue;
     for (const json& entry : input.value("entries", json::array())) {
       const std::string line = entry.is_string() ? entry.get<std::string>() : "";
       const std::size_t space = line.find(' ', 2);

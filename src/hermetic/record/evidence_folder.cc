@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,7 +73,54 @@ Result<void> collect(int directory, const std::string& prefix,
   return {};
 }
 
+// Whoever makes, collects or leaves holds this lock, and whoever makes evidence there holds one on
+// its own folder: what nobody holds was left by a run that was killed. The workshop may be removed
+// by another while it is waited for. Nothing if it is not there.
+Result<UniqueFd> lock_workshop(const std::string& workshop, bool make) {
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries; ++i) {
+    if (make && ::mkdir(workshop.c_str(), 0700) != 0 && errno != EEXIST)
+      return cannot("make", workshop, errno);
+    UniqueFd locked(
+        ::open(workshop.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!locked.is_open() && errno == ENOENT && make) continue;
+    if (!locked.is_open()) return cannot("open", workshop, errno);
+    while (::flock(locked.get(), LOCK_EX) != 0)
+      if (errno != EINTR) return cannot("lock", workshop, errno);
+    struct stat held = {};
+    struct stat there = {};
+    if (::fstat(locked.get(), &held) == 0 && ::lstat(workshop.c_str(), &there) == 0 &&
+        held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+      return locked;
+  }
+  return cannot("lock", workshop, EAGAIN);
+}
+
+// With the workshop locked.
+std::vector<std::string> collect_in(const UniqueFd& workshop, const std::string& path) {
+  constexpr std::size_t kLength = 6;  // of what mkdtemp makes
+  std::vector<std::string> removed;
+  const Result<std::vector<std::string>> names = names_in(workshop.get());
+  if (!names) return removed;
+  for (const std::string& name : *names) {
+    if (name.size() != kLength) continue;
+    const Result<UniqueFd> folder = open_directory(workshop.get(), name);
+    if (!folder || ::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (remove_tree(workshop.get(), name)) removed.push_back(join(path, name));
+  }
+  return removed;
+}
+
 }  // namespace
+
+std::vector<std::string> remove_abandoned_evidence(const std::string& parent) {
+  const std::string workshop = fmt::format("{}/{}", parent, kWorkshop);
+  const Result<UniqueFd> locked = lock_workshop(workshop, false);
+  if (!locked) return {};
+  std::vector<std::string> removed = collect_in(*locked, workshop);
+  (void)::rmdir(workshop.c_str());  // unless somebody is at work there
+  return removed;
+}
 
 Result<EvidenceFolder> EvidenceFolder::make(const std::string& path, IfThere if_there) {
   if (exists(path) && (if_there == IfThere::Refuse || !is_evidence(path)))
@@ -81,16 +129,19 @@ Result<EvidenceFolder> EvidenceFolder::make(const std::string& path, IfThere if_
   const std::string parent(parent_of(path));
   TRY(make_directories(parent));
   const std::string workshop = join(parent, kWorkshop);
-  if (::mkdir(workshop.c_str(), 0700) != 0 && errno != EEXIST)
-    return cannot("make", workshop, errno);
+  const UniqueFd locked = TRY(lock_workshop(workshop, true));
+  (void)collect_in(locked, workshop);
   std::string place = join(workshop, "XXXXXX");
   if (::mkdtemp(place.data()) == nullptr) return cannot("make a folder in", workshop, errno);
-  return EvidenceFolder(path, std::move(place), if_there);
+  UniqueFd living = TRY(open_directory(AT_FDCWD, place));
+  (void)::flock(living.get(), LOCK_EX | LOCK_NB);  // nobody else can know it yet
+  return EvidenceFolder(path, std::move(place), std::move(living), if_there);
 }
 
 EvidenceFolder::EvidenceFolder(EvidenceFolder&& other) noexcept
     : path_(std::move(other.path_)),
       place_(std::exchange(other.place_, {})),
+      living_(std::move(other.living_)),
       if_there_(other.if_there_) {}
 
 EvidenceFolder::~EvidenceFolder() {
@@ -101,7 +152,9 @@ EvidenceFolder::~EvidenceFolder() {
 
 // Somebody else may still be at work there.
 void EvidenceFolder::leave_workshop() const {
-  (void)::rmdir(join(parent_of(path_), kWorkshop).c_str());
+  const std::string workshop = join(parent_of(path_), kWorkshop);
+  const Result<UniqueFd> locked = lock_workshop(workshop, false);
+  if (locked) (void)::rmdir(workshop.c_str());
 }
 
 Result<std::string> EvidenceFolder::place_of(const std::string& name) {
@@ -156,6 +209,8 @@ Result<std::map<std::string, Subject>> files_in(const std::string& folder) {
 }
 
 Result<std::string> read_whole_file(const std::string& path) {
+  // Whoever wrote it may have made it to fill the memory of whoever reads it.
+  constexpr std::size_t kLargest = std::size_t{256} << 20U;
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status = {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) return cannot("read", path, errno);
@@ -167,6 +222,8 @@ Result<std::string> read_whole_file(const std::string& path) {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return cannot("read", path, errno);
     if (size == 0) return text;
+    if (text.size() > kLargest)
+      return invalid(fmt::format("'{}' is too large to be read", printable(path)));
     text.append(block.data(), static_cast<std::size_t>(size));
   }
 }

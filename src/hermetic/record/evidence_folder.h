@@ -5,8 +5,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
 #include "hermetic/record/statements.h"
 
 namespace hermetic {
@@ -44,25 +47,34 @@ class EvidenceFolder {
 
   [[nodiscard]] Result<void> publish();
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& place() const { return place_; }  // until it is published
   // What to hide so that nobody in `workspace` gets at it; the same in each run. "" if it lies
   // elsewhere.
   [[nodiscard]] std::string hide_from(const std::string& workspace) const;
 
  private:
-  EvidenceFolder(std::string path, std::string place, IfThere if_there)
-      : path_(std::move(path)), place_(std::move(place)), if_there_(if_there) {}
+  EvidenceFolder(std::string path, std::string place, UniqueFd living, IfThere if_there)
+      : path_(std::move(path)),
+        place_(std::move(place)),
+        living_(std::move(living)),
+        if_there_(if_there) {}
 
   void leave_workshop() const;
 
   std::string path_;
   std::string place_;  // "" once it is published
+  UniqueFd living_;    // of the place: locked as long as somebody works there
   IfThere if_there_;
 };
 
 // The same for a folder that is finished: name, digest. A link is an error, for it leads elsewhere.
 [[nodiscard]] Result<std::map<std::string, Subject>> files_in(const std::string& folder);
 
-// All of a file, which must be a regular one.
+// What killed runs have left beside their evidence, in `parent`: removed, and named. What is being
+// made there stays. The next evidence in the same folder does the same.
+[[nodiscard]] std::vector<std::string> remove_abandoned_evidence(const std::string& parent);
+
+// All of a file, which must be a regular one, and not larger than evidence can be.
 [[nodiscard]] Result<std::string> read_whole_file(const std::string& path);
 
 }  // namespace hermetic
