@@ -33,10 +33,10 @@ namespace {
 
 using gate::Policy;
 
-Result<std::string> workspace_path() {
+Result<std::string> real_path_of(const std::string& name) {
   std::error_code error;
-  const std::string path = std::filesystem::canonical(".", error).string();
-  if (error) return system_error("cannot find the current directory", error.value());
+  const std::string path = std::filesystem::canonical(name, error).string();
+  if (error) return system_error(fmt::format("cannot find '{}'", printable(name)), error.value());
   return path;
 }
 
@@ -83,8 +83,8 @@ Redaction redaction_of_caller() {
   return Redaction(variables);
 }
 
-// Steps run without a spec that could be asked whether it shows the key: it must not lie where
-// every step looks.
+// The gate asks the spec of every step whether it shows the key; where every step looks is told at
+// once.
 Result<std::optional<SigningKey>> key_for(const Arguments& arguments, const Policy& policy,
                                           const std::string& workspace) {
   for (const gate::Step& step : policy.steps)
@@ -118,13 +118,14 @@ Result<int> run_gate(const Arguments& arguments) {
   for (const Given& given : arguments.options)
     if (given.name == "--step") options.steps.push_back(given.value);
   TRY(gate::Gate::check_steps(policy, options.steps));
-  options.surroundings.workspace = TRY(workspace_path());
+  options.surroundings.workspace = TRY(real_path_of("."));
   options.surroundings.environment = caller_environment();
   options.revision = TRY(revision_for(arguments, options.surroundings.workspace));
   options.jobs = TRY(jobs_for(arguments));
   options.today = today();
   const std::optional<SigningKey> key =
       TRY(key_for(arguments, policy, options.surroundings.workspace));
+  if (arguments.has("--key")) options.key_file = TRY(real_path_of(arguments.last("--key")));
   GateDetectors detectors = TRY(GateDetectors::make(arguments));
   options.detectors = detectors.list();
   const std::string out = TRY(out_dir_for(arguments, policy, options.revision));

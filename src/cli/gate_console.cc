@@ -15,7 +15,18 @@
 namespace hermetic::cli {
 namespace {
 
-void say(std::string_view text) {
+// GitHub's older commands are heard anywhere in a line, also in the arguments of a step's process.
+std::string without_commands(std::string text) {
+  constexpr std::string_view kCommand = "##[";
+  for (std::size_t place = text.find(kCommand); place != std::string::npos;
+       place = text.find(kCommand, place))
+    text.replace(place, kCommand.size(), "## [");
+  return text;
+}
+
+void say(const std::string& words) {
+  const std::string harmless = without_commands(words);
+  std::string_view text = harmless;
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written <= 0) return;
@@ -103,12 +114,12 @@ void GateConsole::annotate(const Report& report) const {
         std::max(step.origin.line, 1), escaped(fmt::format("hermetic gate: {}", step.id), true));
     const char* level = step.verdict == StepVerdict::Pass ? "warning" : "error";
     for (const Breach& breach : step.breaches)
-      print(fmt::format("::{} {}::{}{}\n", level, place, escaped(breach.message, false),
-                        breach.chain.empty()
-                            ? ""
-                            : escaped(fmt::format(", by {}", breach.chain.front()), false)));
+      print(without_commands(fmt::format(
+          "::{} {}::{}{}\n", level, place, escaped(breach.message, false),
+          breach.chain.empty() ? ""
+                               : escaped(fmt::format(", by {}", breach.chain.front()), false))));
     if (step.breaches.empty() && step.verdict != StepVerdict::Pass)
-      print(fmt::format("::error {}::{}\n", place, escaped(step.reason, false)));
+      print(without_commands(fmt::format("::error {}::{}\n", place, escaped(step.reason, false))));
   }
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
   if (summary == nullptr || *summary == '\0') return;

@@ -376,3 +376,183 @@ EOF
   hermetic verify-evidence ../out
   [ ! -e ../.hermetic-evidence ]
 }
+
+# A folder beside the workspace that no step should see, where /tmp is not in the way.
+make_secret() {
+  outside=$(mktemp -d /var/tmp/hermetic-gate-test.XXXXXX)
+  mkdir -p "$outside/secret" "$outside/w"
+  echo canary-of-the-test >"$outside/secret/file"
+  cd "$outside/w" || return
+}
+
+teardown() {
+  cd / || return
+  if [ -n "${outside-}" ]; then rm -rf "$outside"; fi
+}
+
+@test "a step cannot make the next one see a folder by a .git of its own" {
+  make_secret
+  write_policy <<EOF
+hermetic_steps:
+  - {id: plant, command: "echo 'gitdir: $outside/secret' >.git"}
+  - {id: look, command: "cat $outside/secret/file"}
+EOF
+  run -1 gate --sha 1234
+  run ! grep -r canary-of-the-test "$BATS_TEST_TMPDIR/out/logs"
+  # Nor by a folder in the workspace that leads on.
+  rm .git
+  write_policy <<EOF
+hermetic_steps:
+  - {id: plant, command: "mkdir fake; echo $outside/secret >fake/commondir; echo '../.git' >fake/gitdir; echo 'gitdir: fake' >.git"}
+  - {id: look, command: "cat $outside/secret/file"}
+EOF
+  run -1 gate --sha 1234
+  run ! grep -r canary-of-the-test "$BATS_TEST_TMPDIR/out/logs"
+}
+
+@test "worktrees and submodules still have their git" {
+  make_secret
+  git init --quiet "$outside/main"
+  git -C "$outside/main" -c user.email=a@example.org -c user.name=a commit --quiet --allow-empty -m first
+  git -C "$outside/main" worktree add --quiet --detach "$outside/tree"
+  git -C "$outside/main" -c protocol.file.allow=always -c user.email=a@example.org -c user.name=a \
+    submodule --quiet add "$BATS_TEST_TMPDIR/w/.git" sub
+  write_policy <<<'hermetic_steps: [{id: git, command: git -c safe.directory=* log --oneline}]'
+  for place in tree main/sub; do
+    cd "$outside/$place"
+    gate
+    grep -q first "$BATS_TEST_TMPDIR/out/logs/git/stdout.txt"
+  done
+}
+
+@test "a step cannot make the next one see a folder by a link on PATH" {
+  make_secret
+  mkdir tools
+  write_policy <<EOF
+hermetic_steps:
+  - {id: plant, command: "rmdir tools; ln -s $outside/secret tools"}
+  - {id: look, command: "cat $outside/secret/file"}
+EOF
+  PATH=$PATH:$PWD/tools run -1 gate --sha 1234
+  run ! grep -r canary-of-the-test "$BATS_TEST_TMPDIR/out/logs"
+}
+
+@test "what is in a home beside its programs is not a step's" {
+  make_secret
+  mkdir -p "$outside/home/.local/"{bin,lib,share}
+  echo canary-of-the-test >"$outside/home/.local/share/keyring"
+  echo library >"$outside/home/.local/lib/library"
+  write_policy <<EOF
+hermetic_steps:
+  - {id: needed, command: "cat $outside/home/.local/lib/library"}
+  - {id: look, command: "cat $outside/home/.local/share/keyring"}
+  - {id: home, command: "cat $outside/home/.local/share/keyring $outside/home/.local/lib/library"}
+EOF
+  HOME=$outside/home PATH=$PATH:$outside/home/.local/bin:$outside/home run -1 gate --sha 1234
+  grep -q library "$BATS_TEST_TMPDIR/out/logs/needed/stdout.txt"
+  run ! grep -r canary-of-the-test "$BATS_TEST_TMPDIR/out/logs"
+}
+
+@test "the spec of a step is what it was when the gate began" {
+  make_secret
+  mkdir policy
+  policy=$PWD/policy/policy.yml
+  printf 'version: 1\ninputs: [/usr, /bin, /lib, /lib64]\n' >policy/look.yaml
+  write_policy 2 <<EOF
+hermetic_steps:
+  - {id: plant, command: "printf '%s\\n' 'version: 1' 'inputs: [$outside/secret, /usr, /bin, /lib, /lib64]' >policy/look.yaml"}
+  - {id: look, spec: look.yaml, command: [/bin/cat, $outside/secret/file]}
+EOF
+  run -1 gate --sha 1234
+  grep -q "$outside/secret" policy/look.yaml
+  run ! grep -r canary-of-the-test "$BATS_TEST_TMPDIR/out/logs"
+}
+
+@test "no step sees the key, wherever it lies" {
+  make_secret
+  mkdir -p "$outside/tool/bin"
+  hermetic key new "$outside/tool/bin/key"
+  write_policy <<EOF
+hermetic_steps: [{id: look, command: "cat $outside/tool/bin/key"}]
+EOF
+  PATH=$PATH:$outside/tool/bin run -2 gate --sha 1234 --key "$outside/tool/bin/key"
+  [[ $output == *'could read'*'the key that signs'* ]]
+  run ! grep -r 'PRIVATE' "$BATS_TEST_TMPDIR/out/logs"
+  # Where it cannot be seen it signs.
+  run -1 gate --sha 1234 --key "$outside/tool/bin/key"
+  hermetic verify-evidence "$BATS_TEST_TMPDIR/out" --key "$outside/tool/bin/key.pub"
+}
+
+@test "a step with a spec of its own cannot change the evidence about others" {
+  make_secret
+  cat >own.yaml <<EOF
+version: 1
+inputs: [/usr, /bin, /lib, /lib64]
+outputs: [{path: $PWD, publish: in_place, type: directory}]
+EOF
+  policy=$PWD/policy.yml
+  cat >lie.sh <<EOF
+for file in $PWD/artifacts/.hermetic-evidence/*/logs/honest/stdout.txt; do echo a lie >\$file; done
+echo tried
+EOF
+  write_policy 2 <<EOF
+hermetic_steps:
+  - {id: honest, command: echo the truth}
+  - {id: liar, spec: own.yaml, command: [/bin/sh, $PWD/lie.sh]}
+EOF
+  run in_empty_network "$HERMETIC_PROGRAM" gate --policy "$policy" --out artifacts/out --sha 1234
+  [ "$(cat artifacts/out/logs/honest/stdout.txt)" = 'the truth' ]
+  [ "$(cat artifacts/out/logs/liar/stdout.txt)" = tried ]
+  hermetic verify-evidence artifacts/out
+}
+
+@test "nothing that a step does is a command for GitHub" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: cheat, command: "python3 -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 9))' '##[set-output name=passed]true' '::error::x'"}
+EOF
+  GITHUB_ACTIONS=true run -1 gate
+  [[ $output == *'set-output name=passed'* ]]
+  [[ $output != *'##['* ]]
+  run ! grep -E '^[[:space:]]*::error::' <<<"$output"
+}
+
+@test "a report whose manifests say otherwise does not hold" {
+  write_policy <<<'hermetic_steps: [{id: good, command: "true"}, {id: bad, command: exit 7}]'
+  run -1 gate
+  out=$BATS_TEST_TMPDIR/out
+  hermetic verify-evidence "$out"
+  # The verdict, the digests and the statements: all put right but for the manifest of the step.
+  python3 - "$out" <<'FORGE'
+import base64, hashlib, json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+canonical = lambda document: json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+digest = lambda name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+report = json.loads((folder / "report.json").read_text())
+report["verdict"] = "pass"
+for step in report["steps"]:
+    step["verdict"], step["reason"] = "pass", ""
+(folder / "report.json").write_text(canonical(report))
+def change(line):
+    envelope = json.loads(line)
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    for subject in statement["subject"]:
+        if (folder / subject["name"]).exists():
+            subject["digest"]["sha256"] = digest(subject["name"])
+    if "result" in statement["predicate"]:
+        statement["predicate"].update(result="PASSED", passedTests=["good", "bad"], failedTests=[])
+    envelope["payload"] = base64.b64encode(canonical(statement).encode()).decode()
+    return canonical(envelope) + "\n"
+file = folder / "attestations.intoto.jsonl"
+file.write_text("".join(change(line) for line in file.read_text().splitlines()))
+listing = json.loads((folder / "volatile.json").read_text())
+listing["stable_digest"] = "sha256:" + digest("report.json")
+for name in listing["files"]:
+    listing["files"][name] = "sha256:" + digest(name)
+(folder / "volatile.json").write_text(canonical(listing))
+file = folder / "volatile.intoto.jsonl"
+file.write_text("".join(change(line) for line in file.read_text().splitlines()))
+FORGE
+  run -1 hermetic verify-evidence "$out"
+  [[ $output == *'logs/bad/manifest.json does not say what report.json says'* ]]
+}

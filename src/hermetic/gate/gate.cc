@@ -69,6 +69,26 @@ Result<Prepared> prepare(const Step& step, const Policy& policy, const GateOptio
   return refusal.value_or(unsupported("nothing can run a step here"));
 }
 
+// A temp has the name only: inside it is empty.
+bool reaches(const Spec& spec, const std::string& path, Operation operation) {
+  const Decision decision = spec.decide(path, operation);
+  return decision.allowed && decision.tree != nullptr &&
+         decision.tree->declaration.kind != TreeKind::Temp;
+}
+
+// A step must not get at what signs the evidence about it, nor at where it is made.
+Result<void> check_reach(const Step& step, const Spec& spec, const std::string& key_file,
+                         const std::string& place) {
+  if (!key_file.empty() && reaches(spec, key_file, Operation::Read))
+    return invalid(fmt::format("the step could read '{}', the key that signs its own evidence",
+                               printable(key_file)),
+                   "keep it outside what the steps see, or use HERMETIC_SIGNING_KEY", step.origin);
+  if (reaches(spec, place, Operation::Write))
+    return invalid("the step could write where the evidence about it is made",
+                   "give an --out that lies outside its outputs", step.origin);
+  return {};
+}
+
 std::string ending_reason(const Ending& ending) {
   struct Words {
     std::string operator()(const Exited& end) const {
@@ -168,6 +188,9 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   const StepEnvironment environment = environment_of(step, options_.surroundings.environment);
   Result<Prepared> prepared = prepare(step, policy_, options_, environment);
   if (!prepared) return fails(prepared.error());
+  if (Result<void> kept = check_reach(step, prepared->spec, options_.key_file, folder.place());
+      !kept)
+    return fails(kept.error());
   const std::string prefix = fmt::format("logs/{}/", step.id);
   const std::string events_file = TRY(folder.place_of(prefix + "events.jsonl"));
   StepSink sink(TRY(EventsFile::make(events_file, redaction_)));

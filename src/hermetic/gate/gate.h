@@ -46,6 +46,7 @@ struct GateOptions {
   std::string today;  // "2026-11-15", for what expires
   std::vector<Detector> detectors;
   Surroundings surroundings;
+  std::string key_file;  // what signs the evidence, if it is a file: no step may see it
   std::function<void(const Progress&)> on_progress;  // from several threads, one at a time
 };
 

@@ -50,6 +50,8 @@ struct Step {
   std::vector<std::string> needs;
   std::string spec_file;  // absolute; "" for the view that every step has
   std::string target;
+  // What that file says, read with the policy: a step that runs earlier could change the file.
+  std::optional<Draft> spec;
   Draft draft;         // limits, inputs and the like, over that
   Origin origin = {};  // where the step begins
 
@@ -81,7 +83,7 @@ inline constexpr std::string_view kUsualOutDir = "artifacts/governance/hermetic-
 
 // Every way not to follow the format is an InvalidSpec with file, line, column and remedy.
 [[nodiscard]] Result<Policy> load_policy(const std::string& file);
-// The same of a text; `here` is the folder of the policy.
+// The same of a text, without the specs that it names; `here` is the folder of the policy.
 [[nodiscard]] Result<Policy> parse_policy(std::string_view text, const std::string& file_name,
                                           const std::string& here);
 

@@ -13,6 +13,7 @@
 #include "hermetic/record/evidence_folder.h"
 #include "hermetic/spec/draft_reader.h"
 #include "hermetic/spec/environment.h"
+#include "hermetic/spec/loader.h"
 #include "hermetic/spec/node_reader.h"
 #include "hermetic/spec/yaml_document.h"
 
@@ -441,7 +442,15 @@ Result<Policy> load_policy(const std::string& file) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(file, error);
   if (error) return system_error(fmt::format("cannot find '{}'", printable(file)), error.value());
-  return parse_policy(*text, file, real.parent_path().string());
+  Policy policy = TRY(parse_policy(*text, file, real.parent_path().string()));
+  for (Step& step : policy.steps) {
+    if (step.spec_file.empty()) continue;
+    const Project project = TRY(load_project(step.spec_file));
+    const std::optional<std::string_view> target =
+        step.target.empty() ? std::nullopt : std::optional<std::string_view>(step.target);
+    step.spec = TRY(draft_of(project, target));
+  }
+  return policy;
 }
 
 }  // namespace hermetic::gate

@@ -14,7 +14,6 @@
 #include "hermetic/gate/credentials.h"
 #include "hermetic/record/evidence_folder.h"
 #include "hermetic/spec/environment.h"
-#include "hermetic/spec/loader.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -29,9 +28,16 @@ constexpr std::array<std::string_view, 9> kNever = {"HOME",   "USER",   "LOGNAME
                                                     "OLDPWD", "TMPDIR", "HOSTNAME", "_"};
 
 // Of /etc, what a step may not see even where the caller is root.
-constexpr std::array<std::string_view, 10> kSecretsInEtc = {
-    "/etc/shadow", "/etc/shadow-", "/etc/gshadow",   "/etc/gshadow-",    "/etc/ssl/private",
-    "/etc/ssh",    "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/docker"};
+constexpr std::array<std::string_view, 32> kSecretsInEtc = {
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/security/opasswd",
+    "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/ssh", "/etc/sudoers",
+    "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/credstore", "/etc/credstore.encrypted",
+    "/etc/NetworkManager/system-connections", "/etc/netplan", "/etc/wireguard", "/etc/openvpn",
+    "/etc/ipsec.secrets", "/etc/ppp", "/etc/docker", "/etc/containers/auth.json", "/etc/kubernetes",
+    "/etc/rancher", "/etc/vault.d", "/etc/consul.d", "/etc/nomad.d",
+    // Those who start the gate.
+    "/etc/gitlab-runner", "/etc/buildkite-agent", "/etc/github-runner", "/etc/woodpecker",
+    "/etc/mysql/debian.cnf"};
 
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& list, std::string_view word) {
@@ -53,36 +59,82 @@ std::string real_path(const std::string& path) {
   return ::realpath(path.c_str(), real.data()) == nullptr ? "" : real.data();
 }
 
+// What an earlier step may have put there leads wherever it liked: "node_modules/.bin" as a link to
+// somebody's home. What is in the workspace is seen with it anyway.
+bool passes_through(const std::string& path, const std::string& workspace) {
+  for (Components part(path); part.next();)
+    if (is_within(real_path(std::string(part.prefix())), workspace)) return true;
+  return false;
+}
+
 // Where a tool that is not the system's is installed: "…/bin" and the libraries beside it.
-void add_from_path(const std::string& search, std::set<std::string>& trees) {
+void add_from_path(const std::string& search, const Surroundings& surroundings,
+                   std::set<std::string>& trees) {
+  const auto caller = surroundings.environment.find("HOME");
+  const std::string home =
+      caller == surroundings.environment.end() ? "" : real_path(caller->second);
   std::size_t begin = 0;
   while (begin <= search.size()) {
     const std::size_t end = std::min(search.find(':', begin), search.size());
-    const std::string entry = real_path(search.substr(begin, end - begin));
+    const Result<std::string> named = normal_path(search.substr(begin, end - begin));
     begin = end + 1;
+    if (!named || passes_through(*named, surroundings.workspace)) continue;
+    const std::string entry = real_path(*named);
     if (!entry.starts_with('/') || entry == "/" || !is_readable_directory(entry)) continue;
+    // All of somebody's home is no tool.
+    if (!home.empty() && is_within(home, entry)) continue;
     trees.insert(entry);
     if (last_component(entry) != "bin" && last_component(entry) != "sbin") continue;
+    // ~/.local/share has keyrings and the data of all programs; ~/lib has whatever it has.
+    const bool of_home =
+        !home.empty() && (parent_of(entry) == home || parent_of(entry) == join(home, ".local"));
     for (const char* beside : {"lib", "lib64", "libexec", "include", "share"})
-      if (const std::string tree = join(parent_of(entry), beside); is_readable_directory(tree))
+      if (const std::string tree = join(parent_of(entry), beside);
+          is_readable_directory(tree) && !(of_home && std::string_view(beside) == "share"))
         trees.insert(tree);
   }
 }
 
-// A worktree has a file there that says where its folder is.
+std::string line_of(const std::string& file) {
+  const Result<std::string> text = read_whole_file(file);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+std::string from(const std::string& folder, const std::string& name) {
+  return real_path(name.starts_with('/') ? name : folder + "/" + name);
+}
+
+// The value of "worktree = …" in the settings of a submodule's folder.
+std::string worktree_of(const std::string& folder) {
+  const Result<std::string> text = read_whole_file(folder + "/config");
+  constexpr std::string_view kKey = "\tworktree = ";
+  const std::size_t place = text ? text->find(kKey) : std::string::npos;
+  if (place == std::string::npos) return "";
+  const std::size_t begin = place + kKey.size();
+  return from(folder, text->substr(begin, text->find('\n', begin) - begin));
+}
+
+// A worktree or a submodule has a file there that says where its folder is. The file may be one
+// that a step has made, to be shown any folder: the folder must say that it belongs to the
+// workspace.
 void add_git_folders(const std::string& git, std::set<std::string>& trees) {
-  const Result<std::string> text = read_whole_file(git);
-  if (!text || !text->starts_with("gitdir: ")) return;
-  std::string folder = text->substr(8, text->find('\n') - 8);
-  if (!folder.starts_with('/')) folder = join(parent_of(git), folder);
-  folder = real_path(folder);
-  if (folder.empty()) return;
+  const std::string line = line_of(git);
+  constexpr std::string_view kFolder = "gitdir: ";
+  if (!line.starts_with(kFolder)) return;
+  const std::string workspace(parent_of(git));
+  const std::string folder = from(workspace, line.substr(kFolder.size()));
+  if (folder.empty() || is_within(folder, workspace)) return;
+  const std::string common = line_of(folder + "/commondir");
+  if (common.empty()) {
+    if (worktree_of(folder) == workspace) trees.insert(folder);
+    return;
+  }
+  const std::string shared = from(folder, common);
+  if (from(folder, line_of(folder + "/gitdir")) != git || shared.empty() ||
+      parent_of(folder) != join(shared, "worktrees"))
+    return;
   trees.insert(folder);
-  const Result<std::string> common = read_whole_file(folder + "/commondir");
-  if (!common) return;
-  const std::string name = common->substr(0, common->find('\n'));
-  const std::string shared = real_path(name.starts_with('/') ? name : folder + "/" + name);
-  if (!shared.empty()) trees.insert(shared);
+  trees.insert(shared);
 }
 
 // Drops what lies in another tree already, and what must not be an input of its own.
@@ -109,7 +161,7 @@ Draft usual_view(const StepEnvironment& environment, const Surroundings& surroun
   for (const char* more : {"/opt", "/nix/store", "/var/lib/dpkg"})
     if (is_readable_directory(more)) trees.insert(more);
   if (const auto path = environment.variables.find("PATH"); path != environment.variables.end())
-    add_from_path(path->second, trees);
+    add_from_path(path->second, surroundings, trees);
   const std::string& workspace = surroundings.workspace;
   const std::string git = join(workspace, ".git");
   if (exists(git) && !is_readable_directory(git)) add_git_folders(git, trees);
@@ -124,7 +176,7 @@ Draft usual_view(const StepEnvironment& environment, const Surroundings& surroun
   }
   Declaration output{.kind = TreeKind::Output,
                      .path = workspace,
-                     .exceptions = surroundings.hidden,
+                     .exceptions = {},
                      .publish = Publish::InPlace,
                      .type = FileType::Directory};
   // A hook or a setting there would run outside, later: it can be read, not written.
@@ -135,6 +187,16 @@ Draft usual_view(const StepEnvironment& environment, const Surroundings& surroun
   draft.declarations.push_back(std::move(output));
   draft.directory = workspace;
   return draft;
+}
+
+// Also from the trees that the policy or a spec declares.
+void hide(const std::vector<std::string>& hidden, Draft& draft) {
+  for (Declaration& declaration : draft.declarations)
+    for (const std::string& path : hidden)
+      if (declaration.kind != TreeKind::Temp && declaration.path.starts_with('/') &&
+          is_within(path, declaration.path) &&
+          std::ranges::find(declaration.exceptions, path) == declaration.exceptions.end())
+        declaration.exceptions.push_back(path);
 }
 
 }  // namespace
@@ -160,16 +222,9 @@ StepEnvironment environment_of(const Step& step, const std::map<std::string, std
 
 Result<Spec> spec_of(const Step& step, const NetworkPolicy& network,
                      const StepEnvironment& environment, const Surroundings& surroundings) {
-  Draft draft;
-  if (step.spec_file.empty()) {
-    draft = usual_view(environment, surroundings);
-  } else {
-    const Project project = TRY(load_project(step.spec_file));
-    const std::optional<std::string_view> target =
-        step.target.empty() ? std::nullopt : std::optional<std::string_view>(step.target);
-    draft = TRY(draft_of(project, target));
-  }
+  Draft draft = step.spec ? *step.spec : usual_view(environment, surroundings);
   draft = overlay(std::move(draft), step.draft);
+  hide(surroundings.hidden, draft);
   if (!step.command.empty()) draft.command = step.command;
   draft.network = network;
   draft.origins["network"] = step.network_origin();
