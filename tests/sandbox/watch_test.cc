@@ -222,6 +222,18 @@ TEST(Watch, TellsOfProgramsOnRequest) {
   EXPECT_THAT(programs, Contains("/usr/bin/cat"));
 }
 
+// What was seen of the command when it was still to be started is not what it is.
+TEST(Watch, TheLastOfAChainIsTheCommandAlsoIfProgramsAreTold) {
+  RunOptions options = captured();
+  options.observe_processes = true;
+  const Seen seen = watch(shell(misbehave("reach") + " port 127.0.0.1 1000; true"), options);
+  ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));
+  const Event& event = seen.events.back();
+  ASSERT_EQ(event.processes.size(), 2U);
+  EXPECT_EQ(event.processes[0].executable, misbehave("reach"));
+  EXPECT_THAT(event.processes[1].executable, ::testing::EndsWith("sh"));
+}
+
 TEST(OnViolation, KillEndsTheRunAtOnce) {
   const TempDir dir;
   const Seen seen = watch(shell(misbehave("reach") + " port 127.0.0.1 1000; sleep " + long_sleep())
