@@ -38,9 +38,13 @@ void ProcessTree::execute(Seen& seen, const std::string& was, const std::string&
   std::vector<std::string>& executed = seen.node.executed;
   const bool searching = !executed.empty() && seen.was == was &&
                          last_component(executed.back()) == last_component(program);
+  // One process can go on becoming others for ever; what it has not been before still counts.
+  const bool too_many = executed.size() >= kMostListed ||
+                        (executed.size() >= kMostExecuted &&
+                         std::find(executed.begin(), executed.end(), program) != executed.end());
   if (searching)
     executed.back() = program;
-  else
+  else if (!too_many)
     executed.push_back(program);
   seen.was = was;
 }
@@ -50,19 +54,26 @@ std::vector<ProcessNode> ProcessTree::finish() && {
   for (const auto& [pid, seen] : seen_)
     children[seen_.contains(seen.parent) && seen.parent != pid ? seen.parent : 0].push_back(pid);
   std::set<int> taken;
-  const auto take = [&](const auto& self, int pid) -> ProcessNode {
+  const auto take = [&](const auto& self, int pid, int depth) -> ProcessNode {
     taken.insert(pid);
     ProcessNode node = std::move(seen_[pid].node);
-    for (const int child : children[pid])
-      if (!taken.contains(child)) node.children.push_back(self(self, child));
+    std::vector<int> below = std::exchange(children[pid], {});
+    for (std::size_t i = 0; i < below.size(); ++i) {
+      if (taken.contains(below[i])) continue;
+      if (depth == kDeepest) {
+        const std::vector<int> deeper = std::exchange(children[below[i]], {});
+        below.insert(below.end(), deeper.begin(), deeper.end());
+      }
+      node.children.push_back(self(self, below[i], depth + 1));
+    }
     std::sort(node.children.begin(), node.children.end(), before);
     return node;
   };
   std::vector<ProcessNode> roots;
-  for (const int pid : children[0]) roots.push_back(take(take, pid));
+  for (const int pid : children[0]) roots.push_back(take(take, pid, 0));
   // Numbers are given out again: two can name each other as parent, and have nobody above them.
   for (const auto& [pid, seen] : seen_)
-    if (!taken.contains(pid)) roots.push_back(take(take, pid));
+    if (!taken.contains(pid)) roots.push_back(take(take, pid, 0));
   std::sort(roots.begin(), roots.end(), before);
   return roots;
 }

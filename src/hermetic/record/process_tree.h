@@ -31,6 +31,10 @@ class ProcessTree {
 
  private:
   static constexpr std::size_t kMost = 20'000;
+  static constexpr std::size_t kMostExecuted = 100;   // of one process, again and again
+  static constexpr std::size_t kMostListed = 10'000;  // of one process, each another
+  // Whoever walks the tree does so with its stack: what is deeper stands side by side.
+  static constexpr int kDeepest = 100;
 
   struct Seen {
     int parent = 0;
