@@ -342,3 +342,17 @@ EOF
   [ ! -e ../keep/.hermetic-evidence ]
   hermetic verify-evidence ../keep/next1
 }
+
+@test "a file of terabytes that are not there keeps nobody waiting" {
+  truncate -s 8T probe 2>/dev/null || skip 'no such file can be made here'
+  rm probe
+  run ! timeout 120 "$HERMETIC_PROGRAM" run --quiet --output out --evidence ../e -- truncate -s 8T out/x
+  [ "$status" -ne 124 ]
+  [[ $output == *'too large for a digest'* ]]
+  [ ! -e ../e ]
+  # Nor whoever checks.
+  leave ../good
+  truncate -s 8T ../good/stdout.txt
+  run ! timeout 120 "$HERMETIC_PROGRAM" verify-evidence ../good
+  [ "$status" -ne 124 ]
+}
