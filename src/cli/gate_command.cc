@@ -125,6 +125,7 @@ Result<int> run_gate(const Arguments& arguments) {
   options.today = today();
   const std::optional<SigningKey> key =
       TRY(key_for(arguments, policy, options.surroundings.workspace));
+  options.is_signed = key.has_value();
   if (arguments.has("--key")) options.key_file = TRY(real_path_of(arguments.last("--key")));
   GateDetectors detectors = TRY(GateDetectors::make(arguments));
   options.detectors = detectors.list();

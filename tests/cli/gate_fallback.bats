@@ -199,3 +199,18 @@ open("pid", "w").write(str(p.pid))'
   [[ $output == *'there is no strace here'* ]]
   gate --detector strace
 }
+
+@test "nothing is signed for a step that nothing keeps from the key" {
+  "$HERMETIC_PROGRAM" key new ../key
+  step 'print("has read", len(open("../key").read()) > 50)'
+  for detector in strace sockets; do
+    run -2 gate --detector "$detector" --key ../key
+    [[ $output == *'nothing keeps the step from the key'* ]]
+    run ! grep -r 'has read' "$out/logs"
+    HERMETIC_SIGNING_KEY=$(cat ../key) run -2 gate --detector "$detector"
+    [[ $output == *'nothing keeps the step from the key'* ]]
+  done
+  # Unsigned it runs as ever, and could have read it.
+  gate --detector strace
+  grep -q 'has read True' "$out/logs/a/stdout.txt"
+}

@@ -77,13 +77,16 @@ bool reaches(const Spec& spec, const std::string& path, Operation operation) {
 }
 
 // A step must not get at what signs the evidence about it, nor at where it is made.
-Result<void> check_reach(const Step& step, const Spec& spec, const std::string& key_file,
+Result<void> check_reach(const Step& step, const Prepared& prepared, const GateOptions& options,
                          const std::string& place) {
-  if (!key_file.empty() && reaches(spec, key_file, Operation::Read))
+  if (options.is_signed && prepared.detector->assurance != Assurance::Enforced)
+    return invalid("nothing keeps the step from the key that signs its own evidence",
+                   "sign where steps can be confined, or leave the key out", step.origin);
+  if (!options.key_file.empty() && reaches(prepared.spec, options.key_file, Operation::Read))
     return invalid(fmt::format("the step could read '{}', the key that signs its own evidence",
-                               printable(key_file)),
+                               printable(options.key_file)),
                    "keep it outside what the steps see, or use HERMETIC_SIGNING_KEY", step.origin);
-  if (reaches(spec, place, Operation::Write))
+  if (reaches(prepared.spec, place, Operation::Write))
     return invalid("the step could write where the evidence about it is made",
                    "give an --out that lies outside its outputs", step.origin);
   return {};
@@ -188,8 +191,7 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   const StepEnvironment environment = environment_of(step, options_.surroundings.environment);
   Result<Prepared> prepared = prepare(step, policy_, options_, environment);
   if (!prepared) return fails(prepared.error());
-  if (Result<void> kept = check_reach(step, prepared->spec, options_.key_file, folder.place());
-      !kept)
+  if (Result<void> kept = check_reach(step, *prepared, options_, folder.place()); !kept)
     return fails(kept.error());
   const std::string prefix = fmt::format("logs/{}/", step.id);
   const std::string events_file = TRY(folder.place_of(prefix + "events.jsonl"));

@@ -46,7 +46,8 @@ struct GateOptions {
   std::string today;  // "2026-11-15", for what expires
   std::vector<Detector> detectors;
   Surroundings surroundings;
-  std::string key_file;  // what signs the evidence, if it is a file: no step may see it
+  bool is_signed = false;  // what is written down, with a key that no step may see
+  std::string key_file;    // where that is, if it is a file
   std::function<void(const Progress&)> on_progress;  // from several threads, one at a time
 };
 
