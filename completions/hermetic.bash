@@ -13,7 +13,7 @@ _hermetic() {
     return
   fi
   case $previous in
-    --why | --policy | --out | --key | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --evidence | --samples)
+    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --samples)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -55,7 +55,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
       ;;
     gate:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --key --require --detector --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --key --require --detector --evidence --json --quiet --help' -- "$word")
       ;;
     gc:-*)
       mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")

@@ -35,6 +35,8 @@ complete -c hermetic -n '__fish_seen_subcommand_from gate' -l jobs -x -d 'run up
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l key -r -F -d 'sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all'
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l require -x -d 'fail where the network cannot be denied, only watched'
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l detector -x -d 'guard, strace or sockets; by default the best that works here'
+complete -c hermetic -n '__fish_seen_subcommand_from gate' -l evidence -r -F -d 'simulate: what an earlier gate has left; can be given again'
+complete -c hermetic -n '__fish_seen_subcommand_from gate' -l json -d 'simulate: print a JSON document'
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l quiet -d 'say nothing but what went wrong'
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -F

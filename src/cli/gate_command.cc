@@ -1,22 +1,15 @@
 // hermetic gate: no step of a pipeline passes that is not hermetic.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <climits>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
-#include <thread>
 
-#include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
 #include "cli/gate_console.h"
-#include "cli/gate_detectors.h"
+#include "cli/gate_setup.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/stop_signals.h"
@@ -26,7 +19,6 @@
 #include "hermetic/gate/revision.h"
 #include "hermetic/record/event_json.h"
 #include "hermetic/record/evidence.h"
-#include "hermetic/spec/environment.h"
 
 namespace hermetic::cli {
 namespace {
@@ -59,30 +51,6 @@ Result<std::string> out_dir_for(const Arguments& arguments, const Policy& policy
   return absolute_path(path);
 }
 
-Result<unsigned> jobs_for(const Arguments& arguments) {
-  if (!arguments.has("--jobs")) return 1U;
-  const std::string text = arguments.last("--jobs");
-  unsigned jobs = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
-  constexpr unsigned kMost = 256;
-  if (error != std::errc() || end != text.data() + text.size() || jobs < 1 || jobs > kMost)
-    return invalid(fmt::format("--jobs '{}' is no number from 1 to {}", printable(text), kMost));
-  return jobs;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  ::gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
-}
-
-Redaction redaction_of_caller() {
-  std::vector<Redaction::Variable> variables;
-  for (const auto& variable : caller_environment()) variables.push_back(variable);
-  return Redaction(variables);
-}
-
 // The gate asks the spec of every step whether it shows the key; where every step looks is told at
 // once.
 Result<std::optional<SigningKey>> key_for(const Arguments& arguments, const Policy& policy,
@@ -108,27 +76,18 @@ Result<std::optional<SigningKey>> key_for(const Arguments& arguments, const Poli
 }
 
 Result<int> run_gate(const Arguments& arguments) {
-  const std::string file =
-      arguments.has("--policy") ? arguments.last("--policy") : std::string(gate::kUsualPolicy);
-  const Policy policy = TRY(gate::load_policy(file));
+  GateSetup setup = TRY(gate_setup(arguments));
+  const Policy& policy = setup.policy;
+  gate::GateOptions& options = setup.options;
   if (policy.mode == Policy::Mode::Audit && arguments.has("--require"))
-    return invalid(fmt::format("{} asks for an audit, which enforces nothing", printable(file)),
-                   "set its mode to enforce, or leave --require out");
-  gate::GateOptions options;
-  for (const Given& given : arguments.options)
-    if (given.name == "--step") options.steps.push_back(given.value);
-  TRY(gate::Gate::check_steps(policy, options.steps));
-  options.surroundings.workspace = TRY(real_path_of("."));
-  options.surroundings.environment = caller_environment();
+    return invalid(
+        fmt::format("{} asks for an audit, which enforces nothing", printable(policy.file)),
+        "set its mode to enforce, or leave --require out");
   options.revision = TRY(revision_for(arguments, options.surroundings.workspace));
-  options.jobs = TRY(jobs_for(arguments));
-  options.today = today();
   const std::optional<SigningKey> key =
       TRY(key_for(arguments, policy, options.surroundings.workspace));
   options.is_signed = key.has_value();
   if (arguments.has("--key")) options.key_file = TRY(real_path_of(arguments.last("--key")));
-  GateDetectors detectors = TRY(GateDetectors::make(arguments));
-  options.detectors = detectors.list();
   const std::string out = TRY(out_dir_for(arguments, policy, options.revision));
   EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
   // A step must neither read nor write what is written about it.
@@ -163,12 +122,27 @@ Result<int> run_gate(const Arguments& arguments) {
   }
 }
 
+Result<int> dispatch(const Arguments& arguments) {
+  const std::string word = arguments.words.empty() ? "" : arguments.words.front();
+  const bool known = word.empty() || word == "learn" || word == "simulate";
+  if (!arguments.command.empty() || arguments.words.size() > 1 || !known)
+    return invalid("'hermetic gate' takes no command",
+                   "its steps are in the policy; learn or simulate can follow");
+  if (word != "simulate")
+    for (const char* option : {"--evidence", "--json"})
+      if (arguments.has(option))
+        return invalid(fmt::format("{} is for 'hermetic gate simulate'", option));
+  if (word == "learn") return gate_learn(arguments);
+  if (word == "simulate") return gate_simulate(arguments);
+  return run_gate(arguments);
+}
+
 }  // namespace
 
 const Subcommand& gate_description() {
   static const Subcommand description{
       .name = "gate",
-      .synopsis = "[OPTION]...",
+      .synopsis = "[learn|simulate] [OPTION]...",
       .summary = "Runs the steps of a policy, and proves that they were hermetic.",
       .options = {
           {"--policy", "FILE", "the policy; docs/ci/HERMETIC_CI_POLICY.yml by default"},
@@ -179,6 +153,8 @@ const Subcommand& gate_description() {
           {"--key", "FILE", "sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all"},
           {"--require", "enforced", "fail where the network cannot be denied, only watched"},
           {"--detector", "NAME", "guard, strace or sockets; by default the best that works here"},
+          {"--evidence", "DIR", "simulate: what an earlier gate has left; can be given again"},
+          {"--json", "", "simulate: print a JSON document"},
           {"--quiet", "", "say nothing but what went wrong"},
           {"--help", "", "show this help"}}};
   return description;
@@ -188,9 +164,7 @@ int gate_main(std::span<char* const> words) {
   const Result<Arguments> arguments = parse_arguments(gate_description(), words);
   if (!arguments) return report(arguments.error());
   if (arguments->has("--help")) return print(help_for(gate_description())), kSuccess;
-  if (!arguments->command.empty() || !arguments->words.empty())
-    return report(invalid("'hermetic gate' takes no command", "its steps are in the policy"));
-  const Result<int> exit_code = run_gate(*arguments);
+  const Result<int> exit_code = dispatch(*arguments);
   if (exit_code) return *exit_code;
   complain(exit_code.error());
   return kBadUsage;

@@ -1,0 +1,88 @@
+// hermetic gate learn: which exceptions the steps of a policy would need.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/gate_console.h"
+#include "cli/gate_setup.h"
+#include "cli/stop_signals.h"
+#include "hermetic/base/path.h"
+#include "hermetic/gate/propose.h"
+#include "hermetic/record/evidence_folder.h"
+
+namespace hermetic::cli {
+namespace {
+
+// A folder for evidence that nobody asked for.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() = default;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    if (!path_.empty()) (void)::rmdir(path_.c_str());
+  }
+  Result<std::string> make() {
+    const char* temp = std::getenv("TMPDIR");
+    std::string name =
+        fmt::format("{}/hermetic-learn-XXXXXX", temp != nullptr && *temp == '/' ? temp : "/tmp");
+    if (::mkdtemp(name.data()) == nullptr)
+      return system_error("cannot make a temporary folder", errno, "name one with --out");
+    path_ = name;
+    return path_;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+Result<int> gate_learn(const Arguments& arguments) {
+  if (arguments.has("--require") || arguments.has("--key"))
+    return invalid("'hermetic gate learn' enforces and signs nothing",
+                   "leave --require and --key out");
+  GateSetup setup = TRY(gate_setup(arguments));
+  // Nothing is denied, so that what comes after a first attempt is seen as well.
+  gate::Policy audited = setup.policy;
+  audited.mode = gate::Policy::Mode::Audit;
+  setup.options.revision = "learn";
+  TemporaryFolder temporary;
+  const bool kept = arguments.has("--out");
+  std::string out = arguments.last("--out");
+  if (!kept) out = TRY(temporary.make()) + "/out";
+  EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
+  if (std::string place = folder.hide_from(setup.options.surroundings.workspace); !place.empty())
+    setup.options.surroundings.hidden.push_back(std::move(place));
+  GateConsole console(arguments.has("--quiet"));
+  setup.options.on_progress = [&](const gate::Progress& progress) {
+    console.on_progress(progress);
+  };
+  const Redaction redaction = redaction_of_caller();
+  gate::Gate gate(audited, std::move(setup.options), redaction);
+  const Result<Report> report = [&] {
+    const StopSignals stopping([&] { gate.stop(); });
+    return gate.run(folder);
+  }();
+  if (!report) return report.error();
+  std::vector<gate::Proposal> proposals;
+  bool whole = true;
+  for (const ReportStep& step : report->steps) {
+    whole = whole && step.verdict == StepVerdict::Pass;
+    const gate::Step* known = setup.policy.find(step.id);
+    if (step.run && known != nullptr)
+      proposals.push_back(gate::propose(*known, gate::network_acts(*step.run, redaction)));
+  }
+  print(gate::as_change(setup.policy, proposals));
+  if (kept) TRY(folder.publish());
+  if (!whole)
+    complain({.message = "not every step passed: what is proposed may not be all that they need"});
+  return whole ? kSuccess : kNo;
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,72 @@
+#include "cli/gate_setup.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+
+#include "cli/spec_options.h"
+#include "hermetic/base/text.h"
+#include "hermetic/spec/environment.h"
+
+namespace hermetic::cli {
+namespace {
+
+Result<std::string> workspace_path() {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(".", error).string();
+  if (error) return system_error("cannot find the current directory", error.value());
+  return path;
+}
+
+Result<unsigned> jobs_for(const Arguments& arguments) {
+  if (!arguments.has("--jobs")) return 1U;
+  const std::string text = arguments.last("--jobs");
+  unsigned jobs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
+  constexpr unsigned kMost = 256;
+  if (error != std::errc() || end != text.data() + text.size() || jobs < 1 || jobs > kMost)
+    return invalid(fmt::format("--jobs '{}' is no number from 1 to {}", printable(text), kMost));
+  return jobs;
+}
+
+}  // namespace
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+Redaction redaction_of_caller() {
+  std::vector<Redaction::Variable> variables;
+  for (const auto& variable : caller_environment()) variables.push_back(variable);
+  return Redaction(variables);
+}
+
+Result<gate::Policy> gate_policy(const Arguments& arguments) {
+  return gate::load_policy(arguments.has("--policy") ? arguments.last("--policy")
+                                                     : std::string(gate::kUsualPolicy));
+}
+
+Result<GateSetup> gate_setup(const Arguments& arguments) {
+  GateSetup setup {
+    .policy = TRY(gate_policy(arguments))
+    , .options = {}, .detectors = {}
+  };
+  gate::GateOptions& options = setup.options;
+  for (const Given& given : arguments.options)
+    if (given.name == "--step") options.steps.push_back(given.value);
+  TRY(gate::Gate::check_steps(setup.policy, options.steps));
+  options.surroundings.workspace = TRY(workspace_path());
+  options.surroundings.environment = caller_environment();
+  options.jobs = TRY(jobs_for(arguments));
+  options.today = today();
+  setup.detectors = TRY(GateDetectors::make(arguments));
+  options.detectors = setup.detectors.list();
+  return setup;
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,31 @@
+// What every way to run a gate needs, out of its command line.
+#pragma once
+
+#include <string>
+
+#include "cli/gate_detectors.h"
+#include "cli/options.h"
+#include "hermetic/base/result.h"
+#include "hermetic/gate/gate.h"
+
+namespace hermetic::cli {
+
+struct GateSetup {
+  gate::Policy policy;
+  gate::GateOptions options;
+  GateDetectors detectors;  // of the options
+};
+
+[[nodiscard]] Result<gate::Policy> gate_policy(const Arguments& arguments);
+
+// All but the revision, and what shows its progress.
+[[nodiscard]] Result<GateSetup> gate_setup(const Arguments& arguments);
+
+[[nodiscard]] Redaction redaction_of_caller();
+[[nodiscard]] std::string today();
+
+// `hermetic gate learn` and `hermetic gate simulate`.
+[[nodiscard]] Result<int> gate_learn(const Arguments& arguments);
+[[nodiscard]] Result<int> gate_simulate(const Arguments& arguments);
+
+}  // namespace hermetic::cli
