@@ -70,11 +70,12 @@ constexpr std::array<std::string_view, 58> kPrefixes = {"AWS_",
                                                         "JFROG_",
                                                         "IDENTITY_",
                                                         "MSI_"};
-constexpr std::array<std::string_view, 24> kSuffixes = {
-    "_URL",     "_URI",        "_DSN",   "_PAT",     "_CERT",     "_CERTIFICATE",
-    "_PEM",     "_JWT",        "_PWD",   "_PASS",    "_USERNAME", "_USER",
-    "_LOGIN",   "_ASKPASS",    "_PROXY", "_NETRC",   "_WEBHOOK",  "_CONNECTION_STRING",
-    "_CONNSTR", "_KUBECONFIG", "_AUTH",  "_KEYRING", "_KEYSTORE", "_SIGNATURE"};
+constexpr std::array<std::string_view, 27> kSuffixes = {
+    "_URL",      "_URI",        "_DSN",     "_PAT",     "_CERT",     "_CERTIFICATE",
+    "_PEM",      "_JWT",        "_PWD",     "_PASS",    "_USERNAME", "_USER",
+    "_LOGIN",    "_ASKPASS",    "_PROXY",   "_NETRC",   "_WEBHOOK",  "_CONNECTION_STRING",
+    "_CONNSTR",  "_KUBECONFIG", "_AUTH",    "_KEYRING", "_KEYSTORE", "_SIGNATURE",
+    "_KEY_FILE", "_KEYFILE",    "_KEY_PATH"};
 constexpr std::array<std::string_view, 20> kWhole = {"NETRC",
                                                      "PASSPHRASE",
                                                      "HTTP_PROXY",
