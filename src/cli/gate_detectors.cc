@@ -9,16 +9,35 @@
 #include "hermetic/backends/observed/sockets_backend.h"
 #include "hermetic/backends/observed/strace_backend.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
 
 namespace {
 
-// Where the kernel lets a step have a network of its own, nothing weaker is looked for.
-bool can_enforce(const Backend& guard) {
-  const Capabilities capabilities = guard.probe();
-  const auto clause = capabilities.clauses.find(Clause::NoNetwork);
-  return clause != capabilities.clauses.end() && clause->second.strength == Strength::Enforced;
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+// Found by trying: a kernel may know namespaces and refuse them all the same. Where it lets a step
+// have a network of its own, nothing weaker is looked for.
+Result<void> try_guard(Backend& guard) {
+  Draft draft;
+  draft.command = {"/bin/true"};
+  for (const std::string& directory : toolchain_directories())
+    draft.declarations.push_back({.kind = TreeKind::Input, .path = directory, .exceptions = {}});
+  const Spec spec = TRY(SpecBuilder(std::move(draft)).caller_environment({}).build());
+  const Plan plan = TRY(make_plan(spec, guard.probe()));
+  RunOptions options;
+  options.standard_input = -1;
+  options.capture_bytes = 0;
+  Silence silence;
+  const std::unique_ptr<Run> run = TRY(guard.start(plan, options, silence));
+  const Outcome outcome = TRY(run->wait());
+  if (!outcome.success()) return unsupported("a sandbox cannot run /bin/true here");
+  return {};
 }
 
 template <typename Kind>
@@ -58,8 +77,15 @@ Result<GateDetectors> GateDetectors::make(const Arguments& arguments) {
     detectors.backends_.push_back(std::move(*backend));
   };
   if (wanted.empty() || wanted == "guard") add("guard", backend_named(""), Assurance::Enforced, "");
-  const bool enough = !required.empty() || wanted == "guard" ||
-                      (!detectors.list_.empty() && can_enforce(*detectors.list_.front().backend));
+  bool enough = !required.empty() || wanted == "guard";
+  if (!enough && !detectors.list_.empty()) {
+    const Result<void> tried = try_guard(*detectors.list_.front().backend);
+    enough = tried.has_value();
+    if (!enough) {
+      refusal = tried.error();
+      detectors = GateDetectors();
+    }
+  }
   if (!enough && wanted != "sockets")
     add("strace", made<StraceBackend>(), Assurance::Observed, kStraceBlindness);
   if (!enough && wanted != "strace")
