@@ -15,14 +15,16 @@ setup() {
   git -c user.email=a@example.org -c user.name=a commit --quiet --allow-empty -m first
   policy=$BATS_TEST_TMPDIR/policy.yml
   out=$BATS_TEST_TMPDIR/out
+  port=$((20000 + BASHPID % 10000)) # these steps share the host's loopback
 }
 
 gate() { "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" "$@"; }
 
-# One step that runs this Python program; more of the step comes as the second argument.
+# One step that runs this Python program; more of the step comes as the second argument. PORT is a free one.
 step() {
-  printf '%s\n' "$1" >step.py
-  printf 'schema_version: "2"\nhermetic_steps:\n  - id: a\n    command: [python3, step.py]\n%s\n' "${2-}" >"$policy"
+  local more=${2-}
+  printf '%s\n' "${1//PORT/$port}" >step.py
+  printf 'schema_version: "2"\nhermetic_steps:\n  - id: a\n    command: [python3, step.py]\n%s\n' "${more//PORT/$port}" >"$policy"
 }
 
 assurance_is() { grep -q "\"assurance\":\"$1\"" "$out/report.json"; }
@@ -57,12 +59,12 @@ subprocess.run(["sh", "-c", "true; python3 -c \"import socket; socket.socket().c
 }
 
 @test "strace: listening fails, and passes if the policy lets it" {
-  step 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8321)); s.listen()'
+  step 'import socket; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", PORT)); s.listen()'
   run -1 gate --detector strace
-  breached 'listened on 127.0.0.1:8321/tcp' listener
-  grep -q 8321 "$out/logs/a/listeners.json"
-  step 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8321)); s.listen()' \
-    '    allow: {exceptions: [{listen: 8321, owner: ops, reason: tests, expires: 2999-01-31}]}'
+  breached "listened on 127.0.0.1:$port/tcp" listener
+  grep -q "$port" "$out/logs/a/listeners.json"
+  step 'import socket; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", PORT)); s.listen()' \
+    '    allow: {exceptions: [{listen: PORT, owner: ops, reason: tests, expires: 2999-01-31}]}'
   gate --detector strace
 }
 
@@ -162,12 +164,12 @@ os.kill(tracer, signal.SIGKILL)'
 
 @test "sockets: a connection and a listener that stay are seen and attributed" {
   step "import socket
-s = socket.socket(); s.bind((\"127.0.0.1\", 8322)); s.listen()
-c = socket.create_connection((\"127.0.0.1\", 8322)); d, _ = s.accept()
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((\"127.0.0.1\", PORT)); s.listen()
+c = socket.create_connection((\"127.0.0.1\", PORT)); d, _ = s.accept()
 import time; time.sleep(3)  # sixty looks: what is short is not promised"
   run -1 gate --detector sockets
-  breached 'connect to 127.0.0.1:8322/tcp' network-denied
-  breached 'listened on 127.0.0.1:8322/tcp' listener
+  breached "connect to 127.0.0.1:$port/tcp" network-denied
+  breached "listened on 127.0.0.1:$port/tcp" listener
   [[ $output == *'by /usr/bin/python3'*'step.py'* ]]
 }
 

@@ -12,9 +12,10 @@ setup() {
   git init --quiet .
   git -c user.email=a@example.org -c user.name=a commit --quiet --allow-empty -m first
   policy=$BATS_TEST_TMPDIR/policy.yml
-  echo 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 8323)); s.listen()
-for _ in range(3): socket.create_connection(("127.0.0.1", 8323))' >server.py
+  port=$((30000 + BASHPID % 2000)) # learn shares the host's loopback
+  echo "import socket
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(('127.0.0.1', $port)); s.listen()
+for _ in range(3): socket.create_connection(('127.0.0.1', $port))" >server.py
 }
 
 # Steps in version 2; `allow` of the second is the argument.
@@ -35,7 +36,7 @@ gate() { "$HERMETIC_PROGRAM" gate "$@"; }
 @test "learn proposes what a step needs; it is refused until somebody answers for it" {
   write_policy
   run -0 --separate-stderr gate learn --policy "$policy"
-  [[ $output == *'@@ step server ('*'policy.yml:5:5) @@'*'# by /usr/bin/python3'*'server.py'*'- {listen: 8323, owner: TODO, reason: TODO, expires: TODO}'* ]]
+  [[ $output == *'@@ step server ('*'policy.yml:5:5) @@'*'# by /usr/bin/python3'*'server.py'*"- {listen: $port, owner: TODO, reason: TODO, expires: TODO}"* ]]
   [[ $output != *honest* ]]
   write_policy "$(printf '%s\n' "$output" | sed -n 's/^+\( .*\)/\1/p')"
   run -2 gate --policy "$policy" --out ../out
@@ -52,7 +53,7 @@ gate() { "$HERMETIC_PROGRAM" gate "$@"; }
   TMPDIR=$BATS_TEST_TMPDIR/temp gate learn --policy "$policy" --quiet
   [ -z "$(ls -A ../temp)" ]
   gate learn --policy "$policy" --quiet --out ../kept
-  grep -q 8323 ../kept/logs/server/listeners.json
+  grep -q "$port" ../kept/logs/server/listeners.json
 }
 
 @test "learn says that a step failed" {
@@ -64,13 +65,13 @@ gate() { "$HERMETIC_PROGRAM" gate "$@"; }
 }
 
 @test "simulate says which past steps a changed policy would fail" {
-  exception='    allow: {exceptions: [{listen: 8323, owner: ops, reason: tests, expires: 2999-01-31}]}'
+  exception="    allow: {exceptions: [{listen: $port, owner: ops, reason: tests, expires: 2999-01-31}]}"
   write_policy "$exception"
   gate --policy "$policy" --out ../old
   gate simulate --evidence ../old --policy "$policy"
   write_policy
   run -1 gate simulate --evidence ../old --policy "$policy"
-  [[ $output == *'old: honest: pass'*'old: server: fail'*'it listened on 127.0.0.1:8323/tcp'*'by /usr/bin/python3'*'of 2 past steps would fail'* ]]
+  [[ $output == *'old: honest: pass'*'old: server: fail'*"it listened on 127.0.0.1:$port/tcp"*'by /usr/bin/python3'*'of 2 past steps would fail'* ]]
   run -1 gate simulate --evidence ../old --evidence ../old --policy "$policy" --json
   python3 -c '
 import json, sys
