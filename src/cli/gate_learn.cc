@@ -55,7 +55,8 @@ Result<int> gate_learn(const Arguments& arguments) {
   TemporaryFolder temporary;
   const bool kept = arguments.has("--out");
   std::string out = arguments.last("--out");
-  if (!kept) out = TRY(temporary.make()) + "/out";
+  if (!kept) out = TRY(temporary.make())
+  +"/out";
   EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
   if (std::string place = folder.hide_from(setup.options.surroundings.workspace); !place.empty())
     setup.options.surroundings.hidden.push_back(std::move(place));

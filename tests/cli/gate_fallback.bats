@@ -224,7 +224,7 @@ EOF
   run -2 without_namespaces "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" --require enforced
   "$HERMETIC_PROGRAM" key new ../key
   run -2 without_namespaces "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" --key ../key
-  [[ $output == *'could read the key'* ]]
+  [[ $output == *'nothing keeps the step from'* ]]
 }
 
 @test "without strace it says so" {
