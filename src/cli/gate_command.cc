@@ -96,7 +96,7 @@ Result<int> run_gate(const Arguments& arguments) {
 
   GateConsole console(arguments.has("--quiet"));
   options.on_progress = [&](const gate::Progress& progress) { console.on_progress(progress); };
-  const Redaction redaction = redaction_of_caller();
+  const Redaction redaction = redaction_for(policy);
   const auto started = std::chrono::system_clock::now();
   // Before a step can change them.
   const std::optional<std::vector<std::string>> modified =

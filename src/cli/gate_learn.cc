@@ -55,8 +55,10 @@ Result<int> gate_learn(const Arguments& arguments) {
   TemporaryFolder temporary;
   const bool kept = arguments.has("--out");
   std::string out = arguments.last("--out");
-  if (!kept) out = TRY(temporary.make())
-  +"/out";
+  if (!kept) {
+    const std::string parent = TRY(temporary.make());
+    out = parent + "/out";
+  }
   EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
   if (std::string place = folder.hide_from(setup.options.surroundings.workspace); !place.empty())
     setup.options.surroundings.hidden.push_back(std::move(place));
@@ -64,7 +66,7 @@ Result<int> gate_learn(const Arguments& arguments) {
   setup.options.on_progress = [&](const gate::Progress& progress) {
     console.on_progress(progress);
   };
-  const Redaction redaction = redaction_of_caller();
+  const Redaction redaction = redaction_for(audited);
   gate::Gate gate(audited, std::move(setup.options), redaction);
   const Result<Report> report = [&] {
     const StopSignals stopping([&] { gate.stop(); });

@@ -40,9 +40,16 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-Redaction redaction_of_caller() {
+Redaction redaction_for(const gate::Policy& policy) {
   std::vector<Redaction::Variable> variables;
-  for (const auto& variable : caller_environment()) variables.push_back(variable);
+  const auto add = [&](const std::map<std::string, std::string>& more) {
+    variables.insert(variables.end(), more.begin(), more.end());
+  };
+  add(caller_environment());
+  for (const gate::Step& step : policy.steps) {
+    add(step.variables);
+    if (step.spec) add(step.spec->environment.set);
+  }
   return Redaction(variables);
 }
 
@@ -52,10 +59,8 @@ Result<gate::Policy> gate_policy(const Arguments& arguments) {
 }
 
 Result<GateSetup> gate_setup(const Arguments& arguments) {
-  GateSetup setup {
-    .policy = TRY(gate_policy(arguments))
-    , .options = {}, .detectors = {}
-  };
+  GateSetup setup;
+  setup.policy = TRY(gate_policy(arguments));
   gate::GateOptions& options = setup.options;
   for (const Given& given : arguments.options)
     if (given.name == "--step") options.steps.push_back(given.value);

@@ -21,7 +21,8 @@ struct GateSetup {
 // All but the revision, and what shows its progress.
 [[nodiscard]] Result<GateSetup> gate_setup(const Arguments& arguments);
 
-[[nodiscard]] Redaction redaction_of_caller();
+// Knows the secrets of the caller, and those that the policy gives to its steps.
+[[nodiscard]] Redaction redaction_for(const gate::Policy& policy);
 [[nodiscard]] std::string today();
 
 // `hermetic gate learn` and `hermetic gate simulate`.

@@ -339,6 +339,16 @@ EOF
   run ! grep -r -e hunter2hunter2 -e abcdefghij0123456789 ../out
 }
 
+@test "secrets that the policy itself gives to a step are struck out, too" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: a, command: 'echo "$API_TOKEN"; cat "/none/$API_TOKEN" || true', env: {API_TOKEN: squeamish-ossifrage-42}}
+EOF
+  gate
+  grep -q 'redacted:API_TOKEN' ../out/logs/a/stdout.txt
+  run ! grep -r squeamish-ossifrage ../out
+}
+
 # --- CI systems ---
 
 @test "GitHub gets annotations and a summary" {
