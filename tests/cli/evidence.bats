@@ -38,6 +38,25 @@ leave() {
   run ! cmp -s ../first/volatile.json ../second/volatile.json
 }
 
+@test "every file is there that the reference names" {
+  leave ../e
+  for file in manifest.json events.jsonl stdout.txt stderr.txt process_tree.json usage.json report.md report.html \
+    attestations.intoto.jsonl report.sarif junit.xml inputs.json volatile.json volatile.intoto.jsonl; do
+    [ -s "../e/$file" ]
+  done
+  [ "$(find ../e -type f | wc -l)" -eq 14 ]
+}
+
+@test "the builder differs between runs that were enforced and those that were not" {
+  printf 'version: 1\ncommand: [true]\nallow_unsandboxed: true\n' >spec.yaml
+  builder() { head -n 1 "$1/attestations.intoto.jsonl" | python3 -c 'import base64, json, sys
+print(json.loads(base64.b64decode(json.loads(sys.stdin.read())["payload"]))["predicate"]["runDetails"]["builder"]["id"])'; }
+  leave ../e
+  [ "$(builder ../e)" = urn:hermetic:builder:enforced:v1 ]
+  HERMETIC=off hermetic run --spec spec.yaml --evidence ../off
+  [ "$(builder ../off)" = urn:hermetic:builder:degraded:v1 ]
+}
+
 @test "the command's streams and exit code stay what they are" {
   run --separate-stderr -3 hermetic run --evidence ../e -- sh -c 'echo out; echo err >&2; exit 3'
   [ "$output" = out ]

@@ -111,6 +111,48 @@ EOF
   run -2 hermetic gate --policy /no/such/file
 }
 
+@test "one step of several is run if it is named, as often as steps are named" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: one, command: touch one}
+  - {id: two, command: touch two}
+  - {id: three, command: touch three}
+EOF
+  gate --step one --step three --sha v1.0
+  [ -e one ] && [ ! -e two ] && [ -e three ]
+  grep -q '"revision":"v1.0"' ../out/report.json
+  run -2 gate --sha ../up
+  [[ $output == *'cannot name a commit'* ]]
+}
+
+@test "what must fail in a step's sandbox is tried there first" {
+  write_policy <<<'hermetic_steps: [{id: a, command: "true"}]'
+  gate
+  for probe in tcp udp dns io_uring vsock listen secret input; do
+    grep -q "\"probe\":\"$probe\",\"result\":\"held\"" ../out/logs/a/manifest.json
+  done
+}
+
+@test "diagnostics say how much is kept" {
+  write_policy <<'EOF'
+hermetic_steps:
+  - {id: a, command: "head -c 5000 /dev/zero | tr '\\0' x; bash -c true", allow: {listen_ports: [8080]}}
+  - id: b
+    command: python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8080)); s.listen()'
+    allow: {listen_ports: [8080]}
+diagnostics: {capture_process_tree: false, capture_open_sockets: false, max_log_bytes: 100}
+EOF
+  gate
+  [ "$(wc -c <../out/logs/a/stdout.txt)" -eq 100 ]
+  [ "$(cat ../out/logs/a/process_tree.json)" = '[]' ]
+  [ "$(cat ../out/logs/b/listeners.json)" = '[]' ]
+  sed -i 's/false, capture_open_sockets: false, max_log_bytes: 100/true, capture_open_sockets: true, max_log_bytes: 10000/' "$policy"
+  gate
+  [ "$(wc -c <../out/logs/a/stdout.txt)" -eq 5000 ]
+  grep -q bash ../out/logs/a/process_tree.json
+  grep -q 8080 ../out/logs/b/listeners.json
+}
+
 @test "errors of a policy name file, line, column and remedy" {
   while IFS='|' read -r steps message; do
     write_policy <<<"$steps"
@@ -359,6 +401,18 @@ EOF
   GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$BATS_TEST_TMPDIR/summary run -1 --separate-stderr gate
   [[ $output == *'::error file='*'policy.yml,line=4,title=hermetic gate%3A a::connect to 192.0.2.1:80/tcp was denied'* ]]
   grep -q 'hermetic gate: fail' ../summary
+}
+
+@test "GitHub's problem matcher knows the errors of a policy" {
+  write_policy <<<'hermetic_steps: [{id: bad, comand: exit 7}]'
+  run -2 gate
+  python3 - "$BATS_TEST_DIRNAME/../../tools/problem_matcher.json" "${lines[0]}" <<'EOF'
+import json, re, sys
+pattern = json.load(open(sys.argv[1]))["problemMatcher"][0]["pattern"][0]
+found = re.match(pattern["regexp"], sys.argv[2])
+assert found, sys.argv[2]
+assert found[pattern["file"]].endswith("policy.yml") and found[pattern["line"]] == "3", found.groups()
+EOF
 }
 
 @test "GitLab gets a code quality report" {
