@@ -8,6 +8,7 @@
 #include "cli/spec_options.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/record/report_words.h"
 
 namespace hermetic::cli {
 namespace {
@@ -26,27 +27,8 @@ Origin origin_of(const Arguments& arguments, const Spec& spec) {
 
 std::string reason_for(const Outcome& outcome, int exit_code) {
   if (exit_code == 0) return "";
-  struct Words {
-    int exit_code;
-    std::string operator()(const Exited& end) const {
-      if (end.code == 0) return "the command succeeded, and tried what is not allowed";
-      return fmt::format("the command ended with exit code {}", end.code);
-    }
-    std::string operator()(const Signaled& end) const {
-      return fmt::format("the command was ended by signal {}", end.signal);
-    }
-    std::string operator()(const TimedOut& /*end*/) const { return "the command ran out of time"; }
-    std::string operator()(const OverLimit& end) const {
-      return fmt::format("the command was ended over its limit of {}", end.which);
-    }
-    std::string operator()(const EndedByViolation& /*end*/) const {
-      return "the command was ended for trying what is not allowed";
-    }
-    std::string operator()(const NotStarted& /*end*/) const {
-      return "the command could not be started";
-    }
-  };
-  return std::visit(Words{exit_code}, outcome.ending);
+  return outcome.success() ? "the command succeeded, and tried what is not allowed"
+                           : failure_of(outcome.ending);
 }
 
 }  // namespace

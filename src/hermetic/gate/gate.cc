@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "hermetic/gate/step_files.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
+#include "hermetic/record/report_words.h"
 
 namespace hermetic::gate {
 namespace {
@@ -90,28 +90,6 @@ Result<void> check_reach(const Step& step, const Prepared& prepared, const GateO
     return invalid("the step could write where the evidence about it is made",
                    "give an --out that lies outside its outputs", step.origin);
   return {};
-}
-
-std::string ending_reason(const Ending& ending) {
-  struct Words {
-    std::string operator()(const Exited& end) const {
-      return end.code == 0 ? "" : fmt::format("the command ended with exit code {}", end.code);
-    }
-    std::string operator()(const Signaled& end) const {
-      return fmt::format("the command was ended by signal {}", end.signal);
-    }
-    std::string operator()(const TimedOut& /*end*/) const { return "the command ran out of time"; }
-    std::string operator()(const OverLimit& end) const {
-      return fmt::format("the command went over its limit of {}", end.which);
-    }
-    std::string operator()(const EndedByViolation& /*end*/) const {
-      return "the command was ended for trying what is not allowed";
-    }
-    std::string operator()(const NotStarted& /*end*/) const {
-      return "the command could not be started";
-    }
-  };
-  return std::visit(Words{}, ending);
 }
 
 // What whoever ran the step has denied is there already, in its own words. It lets a step listen,
@@ -224,7 +202,7 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   TRY(sink.close());
   if (!outcome) return fails(outcome.error());
 
-  const std::string ended = ending_reason(outcome->ending);
+  const std::string ended = failure_of(outcome->ending);
   report.standard_output = redaction_.clean(outcome->standard_output.text);
   report.standard_error = redaction_.clean(outcome->standard_error.text);
   report.run = sink.finish(prepared->plan, std::move(*outcome), ended.empty() ? 0 : 1);

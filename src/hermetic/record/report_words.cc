@@ -57,6 +57,25 @@ struct EndingWords {
   }
 };
 
+struct FailureWords {
+  std::string operator()(const Exited& end) const {
+    return end.code == 0 ? "" : fmt::format("the command ended with exit code {}", end.code);
+  }
+  std::string operator()(const Signaled& end) const {
+    return fmt::format("the command was ended by signal {}", end.signal);
+  }
+  std::string operator()(const TimedOut& /*end*/) const { return "the command ran out of time"; }
+  std::string operator()(const OverLimit& end) const {
+    return fmt::format("the command went over its limit of {}", end.which);
+  }
+  std::string operator()(const EndedByViolation& /*end*/) const {
+    return "the command was ended for trying what is not allowed";
+  }
+  std::string operator()(const NotStarted& /*end*/) const {
+    return "the command could not be started";
+  }
+};
+
 // Of a document that somebody else may have written.
 std::string text_in(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -138,6 +157,8 @@ std::string_view meaning_of(Assurance assurance) {
 }
 
 std::string ending_of(const Ending& ending) { return std::visit(EndingWords{}, ending); }
+
+std::string failure_of(const Ending& ending) { return std::visit(FailureWords{}, ending); }
 
 std::string clause_count_of(const Plan& plan) {
   const auto enforced = std::count_if(

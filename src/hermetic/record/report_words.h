@@ -28,6 +28,9 @@ namespace hermetic {
 // How the command ended: "exited with 1". Nothing that depends on how fast the host is.
 [[nodiscard]] std::string ending_of(const Ending& ending);
 
+// Why that is no success, as a sentence: "the command ended with exit code 1"; "" if it is one.
+[[nodiscard]] std::string failure_of(const Ending& ending);
+
 // "20 of 22 clauses enforced"
 [[nodiscard]] std::string clause_count_of(const Plan& plan);
 

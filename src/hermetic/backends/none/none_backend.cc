@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/run/not_started_run.h"
+
 namespace hermetic {
 namespace {
 
@@ -57,23 +59,6 @@ class NoneRun final : public Run {
   EventSink& events_;
   Clock::time_point started_;
   bool waited_ = false;
-};
-
-// A command that could not be started: no process, only the reason.
-class NotStartedRun final : public Run {
- public:
-  explicit NotStartedRun(int os_error) : os_error_(os_error) {}
-  Result<Outcome> wait() override {
-    Outcome outcome;
-    outcome.ending = NotStarted{os_error_};
-    return outcome;
-  }
-  bool signal(int /*number*/) override { return false; }
-  Usage snapshot() override { return {}; }
-  void kill() override {}
-
- private:
-  int os_error_;
 };
 
 class SpawnActions {

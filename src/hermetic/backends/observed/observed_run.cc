@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <thread>
 
+#include "hermetic/run/not_started_run.h"
+
 namespace hermetic::observed {
 namespace {
 
@@ -268,22 +270,6 @@ Result<Outcome> ObservedRun::wait() {
   events_.on_event({.kind = Event::Kind::Ended, .since_start = elapsed(), .detail = ""});
   return outcome;
 }
-
-class NotStartedRun final : public Run {
- public:
-  explicit NotStartedRun(int os_error) : os_error_(os_error) {}
-  Result<Outcome> wait() override {
-    Outcome outcome;
-    outcome.ending = NotStarted{os_error_};
-    return outcome;
-  }
-  bool signal(int /*number*/) override { return false; }
-  Usage snapshot() override { return {}; }
-  void kill() override {}
-
- private:
-  int os_error_;
-};
 
 }  // namespace
 
