@@ -49,7 +49,7 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-bool is_readable_directory(const std::string& path) {
+bool is_directory(const std::string& path) {
   struct stat status = {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
@@ -80,7 +80,7 @@ void add_from_path(const std::string& search, const Surroundings& surroundings,
     begin = end + 1;
     if (!named || passes_through(*named, surroundings.workspace)) continue;
     const std::string entry = real_path(*named);
-    if (!entry.starts_with('/') || entry == "/" || !is_readable_directory(entry)) continue;
+    if (!entry.starts_with('/') || entry == "/" || !is_directory(entry)) continue;
     // All of somebody's home is no tool.
     if (!home.empty() && is_within(home, entry)) continue;
     trees.insert(entry);
@@ -90,7 +90,7 @@ void add_from_path(const std::string& search, const Surroundings& surroundings,
         !home.empty() && (parent_of(entry) == home || parent_of(entry) == join(home, ".local"));
     for (const char* beside : {"lib", "lib64", "libexec", "include", "share"})
       if (const std::string tree = join(parent_of(entry), beside);
-          is_readable_directory(tree) && !(of_home && std::string_view(beside) == "share"))
+          is_directory(tree) && !(of_home && std::string_view(beside) == "share"))
         trees.insert(tree);
   }
 }
@@ -159,12 +159,12 @@ Draft usual_view(const StepEnvironment& environment, const Surroundings& surroun
   for (const std::string& directory : toolchain_directories())
     if (!is_within(directory, "/etc")) trees.insert(directory);
   for (const char* more : {"/opt", "/nix/store", "/var/lib/dpkg"})
-    if (is_readable_directory(more)) trees.insert(more);
+    if (is_directory(more)) trees.insert(more);
   if (const auto path = environment.variables.find("PATH"); path != environment.variables.end())
     add_from_path(path->second, surroundings, trees);
   const std::string& workspace = surroundings.workspace;
   const std::string git = join(workspace, ".git");
-  if (exists(git) && !is_readable_directory(git)) add_git_folders(git, trees);
+  if (exists(git) && !is_directory(git)) add_git_folders(git, trees);
 
   Draft draft;
   for (const std::string& tree : outermost(trees, workspace)) {
