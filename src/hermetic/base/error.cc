@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -38,6 +40,12 @@ std::string to_string(const Error& error) {
   text += error.message;
   if (!error.hint.empty()) text += "\n  hint: " + error.hint;
   return text;
+}
+
+void not_expected(const Error& error) {
+  std::fprintf(stderr, "hermetic: bug: nobody asked whether this failed, and it did: %s\n",
+               to_string(error).c_str());
+  std::abort();
 }
 
 }  // namespace hermetic

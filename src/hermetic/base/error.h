@@ -41,4 +41,7 @@ struct Error {
 // "hermetic.yaml:3:7: unknown key 'inptus'\n  hint: did you mean 'inputs'?"
 [[nodiscard]] std::string to_string(const Error& error);
 
+// A value was taken that is not there: a bug of whoever took it. Says what stood in its way.
+[[noreturn]] void not_expected(const Error& error);
+
 }  // namespace hermetic
