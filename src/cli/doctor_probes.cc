@@ -45,6 +45,7 @@ class Probes {
   std::string run(std::string_view what) {
     if (what == "usual") try_usual();
     if (what == "outputs-write-only") try_strict_outputs();
+    if (what == "layers-unchanged") try_layers();
     if (what == "loopback-only" || what == "allowed-hosts-only") try_loopback(what);
     if (what == "own-uptime") try_uptime();
     if (what == "max-children") try_children();
@@ -182,6 +183,14 @@ class Probes {
     say(clause, reached && alone,
         fmt::format("loopback {}, {} network devices", reached ? "answers" : "does not answer",
                     lines - 2));
+  }
+
+  void try_layers() {
+    const bool removed = ::unlink(in("input").c_str()) == 0;
+    const UniqueFd made(::open(in("new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    say("layers-unchanged", removed && made.is_open(),
+        removed && made.is_open() ? "a file removed, another one made inside"
+                                  : "what it starts as cannot be changed inside");
   }
 
   void try_uptime() {

@@ -89,6 +89,7 @@ class Trials {
     if (!is_within(directory_, "/tmp"))
       try_one(results, Clause::OutputsWriteOnly,
               tools_for("outputs-write-only").output(directory_ + "/out").overlay(strict));
+    try_layers(results);
     try_one(results, Clause::LoopbackOnly,
             usual("loopback-only").network({.mode = NetworkPolicy::Mode::Loopback}));
     // Only the sandbox's own devices are looked at: nothing is sent anywhere to find out.
@@ -174,6 +175,23 @@ class Trials {
     const std::size_t seen = finished ? finished->outcome.violations.size() : 0;
     results["network-watched"] = {.held = seen >= 3,
                                   .detail = fmt::format("{} of 3 attempts seen", seen)};
+  }
+
+  // The directory itself: inside it is changed, and afterwards it is looked at.
+  void try_layers(Results& results) const {
+    if (!is_enforced(Clause::LayersUnchanged)) return;
+    ProbeResult& result = results["layers-unchanged"];
+    const Result<Results> answer =
+        ask("layers-unchanged", tools_for("layers-unchanged").temp_over(directory_, {directory_}));
+    if (!answer) {
+      result = {.held = false, .detail = answer.error().message};
+      return;
+    }
+    const bool changed = ::access((directory_ + "/input").c_str(), F_OK) != 0 ||
+                         ::access((directory_ + "/new").c_str(), F_OK) == 0;
+    result = answer->at("layers-unchanged");
+    result.held = result.held && !changed;
+    result.detail += changed ? "; changed outside, too" : "; nothing of it outside";
   }
 
   // A command that would go over the limit is ended, or, where the kernel refuses and tells nobody,

@@ -4,7 +4,7 @@
 # stdio, no exceptions, no initialisers.
 set -euo pipefail
 
-allowed="__errno_location _exit chdir mkdir mount prctl sethostname setrlimit symlink
+allowed="__errno_location _exit chdir mkdir mount prctl rmdir sethostname setrlimit symlink
   syscall umask umount2 unlink unshare _GLOBAL_OFFSET_TABLE_"
 
 check() {

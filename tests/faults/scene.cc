@@ -105,6 +105,7 @@ bool Scene::has(Outputs outputs) const {
 void Scene::fill() const {
   dir_.file("in/file", "input\n");
   dir_.file("in/secret/file", "secret\n");
+  dir_.directory("changes/upper");
   if (has(Outputs::Whole)) {
     dir_.file("box/out/old", "old\n");
     dir_.file("box/out/sub/old", "old\n");
@@ -134,11 +135,12 @@ void Scene::fill() const {
   }
 }
 
-// Everything is on file systems that nobody else sees. The inputs stay: the spec was checked
-// against them.
+// Everything is on file systems that nobody else sees. The inputs stay, and the place for
+// changes: the spec was checked against them.
 void Scene::empty() const {
   const auto is_kept = [&](const std::string& path) {
-    return path == folder_ + "/mounted" || path == folder_ + "/around" || path == folder_ + "/in";
+    return path == folder_ + "/mounted" || path == folder_ + "/around" || path == folder_ + "/in" ||
+           path == folder_ + "/changes";
   };
   for (const std::string& folder :
        {std::string("/var/tmp"), folder_ + "/mounted", folder_ + "/around", folder_}) {
@@ -160,6 +162,7 @@ SpecBuilder Scene::builder() const {
   SpecBuilder builder = shell("");
   builder.input(folder_ + "/in", {folder_ + "/in/secret"})
       .temp(folder_ + "/temp")
+      .temp_over("/layered", {folder_ + "/in"}, kind_.hosts ? "" : folder_ + "/changes")
       .network(kind_.hosts ? NetworkPolicy::allow_hosts({"127.0.0.1:9"}).value()
                            : NetworkPolicy{.mode = NetworkPolicy::Mode::Loopback});
   if (has(Outputs::Whole)) {

@@ -24,15 +24,18 @@ class [[nodiscard]] Result {
   [[nodiscard]] explicit operator bool() const { return has_value(); }
 
   [[nodiscard]] T& value() & {
-    if (!has_value()) [[unlikely]] not_expected(error());
+    if (!has_value()) [[unlikely]]
+      not_expected(error());
     return *std::get_if<0>(&state_);
   }
   [[nodiscard]] const T& value() const& {
-    if (!has_value()) [[unlikely]] not_expected(error());
+    if (!has_value()) [[unlikely]]
+      not_expected(error());
     return *std::get_if<0>(&state_);
   }
   [[nodiscard]] T&& value() && {
-    if (!has_value()) [[unlikely]] not_expected(error());
+    if (!has_value()) [[unlikely]]
+      not_expected(error());
     return std::move(*std::get_if<0>(&state_));
   }
   [[nodiscard]] T& operator*() & { return value(); }
@@ -62,7 +65,8 @@ class [[nodiscard]] Result<void> {
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }
   [[nodiscard]] explicit operator bool() const { return has_value(); }
   void value() const {
-    if (!has_value()) [[unlikely]] not_expected(error());
+    if (!has_value()) [[unlikely]]
+      not_expected(error());
   }
   [[nodiscard]] const Error& error() const& {
     CHECK(!has_value());

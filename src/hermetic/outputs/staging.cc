@@ -86,6 +86,7 @@ Result<void> make_tree(int directory, const Publication& publication) {
 
 Result<Staging> Staging::make(const Plan& plan) {
   Staging staging;
+  staging.places_ = TRY(ChangePlaces::make(plan));
   if (plan.publications.empty()) return staging;
   // What stays is told by "hermetic gc"; it is no reason not to run.
   std::set<std::string> looked_through;

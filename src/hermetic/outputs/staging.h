@@ -7,6 +7,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/outputs/change_places.h"
 #include "hermetic/plan/plan.h"
 
 namespace hermetic {
@@ -20,7 +21,8 @@ struct StagedOutput {
   [[nodiscard]] std::string tree() const { return directory + "/tree"; }
 };
 
-// Owns the trees: whatever is still there when it goes is removed.
+// Owns the trees, and holds the places for changes: whatever is still there when it goes is
+// removed.
 class Staging {
  public:
   // Makes a tree for each publication, where the command cannot see it and, if possible, on the
@@ -42,6 +44,7 @@ class Staging {
 
  private:
   std::vector<StagedOutput> outputs_;
+  ChangePlaces places_;
 };
 
 }  // namespace hermetic

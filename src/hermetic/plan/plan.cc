@@ -124,6 +124,11 @@ std::string network_rule_of(const Spec& spec) {
                      origin.empty() ? "the default" : origin);
 }
 
+bool has_layers(const Spec& spec) {
+  return std::any_of(spec.trees().begin(), spec.trees().end(),
+                     [](const Tree& tree) { return !tree.over.empty(); });
+}
+
 std::vector<Publication> publications_of(const Spec& spec) {
   std::vector<Publication> publications;
   for (const Tree& tree : spec.trees()) {
@@ -163,6 +168,7 @@ std::vector<Clause> clauses_needed_by(const Spec& spec) {
   };
   using Mode = NetworkPolicy::Mode;
   need(spec.strict_outputs, Clause::OutputsWriteOnly);
+  need(has_layers(spec), Clause::LayersUnchanged);
   need(spec.network.mode == Mode::None, Clause::NoNetwork);
   need(spec.network.mode == Mode::Loopback, Clause::LoopbackOnly);
   need(spec.network.mode == Mode::Hosts, Clause::AllowedHostsOnly);

@@ -15,6 +15,18 @@
 
 namespace hermetic {
 
+// A directory of the host that is part of a temp. The object is as in ViewEntry.
+struct PlannedLayer {
+  std::string source;
+  std::shared_ptr<const UniqueFd> object;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  friend bool operator==(const PlannedLayer& a, const PlannedLayer& b) {
+    return a.source == b.source;
+  }
+};
+
 // One thing in the command's file system. Entries stand in the order in which they are put there:
 // parents before children, and what covers after what is covered.
 struct ViewEntry {
@@ -45,9 +57,13 @@ struct ViewEntry {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
 
+  std::vector<PlannedLayer> over;       // of Temp: what it starts as, the first uppermost
+  std::optional<PlannedLayer> changes;  // and what takes the changes; memory, if nothing does
+
   friend bool operator==(const ViewEntry& a, const ViewEntry& b) {
     return a.kind == b.kind && a.path == b.path && a.type == b.type &&
-           a.make_point == b.make_point && a.source == b.source && a.text == b.text;
+           a.make_point == b.make_point && a.source == b.source && a.text == b.text &&
+           a.over == b.over && a.changes == b.changes;
   }
 };
 [[nodiscard]] std::string_view to_string(ViewEntry::Kind kind);  // "input", "in_place", "hidden"…

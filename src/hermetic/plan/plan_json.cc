@@ -19,6 +19,8 @@ json entry_as_json(const ViewEntry& entry) {
   if (!entry.source.empty()) object["source"] = text_of(entry.source);
   if (entry.kind == ViewEntry::Kind::Link) object["target"] = text_of(entry.text);
   if (entry.kind == ViewEntry::Kind::File) object["content"] = text_of(entry.text);
+  for (const PlannedLayer& layer : entry.over) object["over"].push_back(text_of(layer.source));
+  if (entry.changes) object["changes"] = text_of(entry.changes->source);
   if (entry.make_point) object["made"] = true;
   return object;
 }

@@ -51,7 +51,9 @@ std::string_view word_for(const ViewEntry& entry) {
     case Kind::Input: return "input, read only";
     case Kind::Output: return "output, starts empty";
     case Kind::OutputInPlace: return "output, changed in place";
-    case Kind::Temp: return "temp, thrown away";
+    case Kind::Temp:
+      if (entry.changes) return "temp, starts as a copy, changes are kept";
+      return entry.over.empty() ? "temp, thrown away" : "temp, starts as a copy, thrown away";
     case Kind::Hidden: return "hidden";
     case Kind::Listing: return "";
     case Kind::Link: return "";

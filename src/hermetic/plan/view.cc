@@ -105,8 +105,17 @@ class ViewMaker {
       entry.device = tree.found.device;
       entry.inode = tree.found.inode;
     }
+    for (const Found& layer : tree.over) entry.over.push_back(planned(layer));
+    if (tree.changes) entry.changes = planned(*tree.changes);
     put(std::move(entry));
     if (!tree.children.empty() || needs_listing(tree)) add_listing(tree);
+  }
+
+  static PlannedLayer planned(const Found& layer) {
+    return {.source = layer.real_path,
+            .object = layer.descriptor,
+            .device = layer.device,
+            .inode = layer.inode};
   }
 
   // An input below a directory that is shown anyway needs no mount of its own.

@@ -25,6 +25,8 @@ constexpr std::array kEntries = {
           "succeeds"},
     Entry{Clause::OutputsWriteOnly, "outputs-write-only",
           "outputs can be written but not read back"},
+    Entry{Clause::LayersUnchanged, "layers-unchanged",
+          "what a temp starts as can be changed inside and stays as it is outside"},
     Entry{Clause::NoNetwork, "no-network", "nothing outside can be reached over any network"},
     Entry{Clause::LoopbackOnly, "loopback-only", "only the sandbox's own loopback can be reached"},
     Entry{Clause::AllowedHostsOnly, "allowed-hosts-only", "only the listed hosts can be reached"},

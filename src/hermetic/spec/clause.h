@@ -14,6 +14,7 @@ enum class Clause : std::uint8_t {
   UndeclaredHidden,
   OutputsPrivate,
   OutputsWriteOnly,
+  LayersUnchanged,
   NoNetwork,
   LoopbackOnly,
   AllowedHostsOnly,

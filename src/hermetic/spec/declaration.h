@@ -34,7 +34,15 @@ struct Declaration {
   std::vector<std::string> exceptions;  // strictly within `path`; sorted once the spec is built
   Publish publish = Publish::Replace;   // of outputs only
   FileType type = FileType::Unknown;  // of outputs and temps: what to make if nothing is there yet
-  Origin origin = {};                 // not part of the value: two specs may say the same elsewhere
+
+  // Of temps only: the directories whose content it starts with, the first uppermost. They are
+  // never changed: what the command does to them goes elsewhere.
+  std::vector<std::string> over = {};
+  // Where that is kept when the run has ended, in 'upper'; empty: nowhere. Nothing that the command
+  // can tell, and so not part of the value.
+  std::string changes = {};
+
+  Origin origin = {};  // not part of the value: two specs may say the same elsewhere
 };
 
 }  // namespace hermetic

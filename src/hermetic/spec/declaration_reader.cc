@@ -13,18 +13,20 @@
 namespace hermetic {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {"path", "except", "type", "publish"};
+constexpr std::array<std::string_view, 2> kInputKeys = {"path", "except"};
+constexpr std::array<std::string_view, 4> kOutputKeys = {"path", "except", "type", "publish"};
+constexpr std::array<std::string_view, 5> kTempKeys = {"path", "except", "type", "over", "changes"};
 constexpr std::array<NodeReader::Choice<FileType>, 2> kTypes = {
     {{"directory", FileType::Directory}, {"file", FileType::File}}};
 constexpr std::array<NodeReader::Choice<Publish>, 3> kPublish = {
     {{"replace", Publish::Replace}, {"merge", Publish::Merge}, {"in_place", Publish::InPlace}}};
 
-// An input has a type already, and only outputs are published.
+// An input has a type already, only outputs are published, and only temps begin as something else.
 std::span<const std::string_view> keys_of(TreeKind kind) {
   switch (kind) {
-    case TreeKind::Input: return std::span(kKeys).first(2);
-    case TreeKind::Temp: return std::span(kKeys).first(3);
-    case TreeKind::Output: return kKeys;
+    case TreeKind::Input: return kInputKeys;
+    case TreeKind::Temp: return kTempKeys;
+    case TreeKind::Output: return kOutputKeys;
   }
   return {};
 }
@@ -52,6 +54,23 @@ Result<std::vector<std::string>> read_exceptions(const YamlNode& node, const std
   return exceptions;
 }
 
+// One directory, or a list of them.
+Result<std::vector<std::string>> read_layers(const YamlNode& node, const NodeReader& reader) {
+  if (node.kind == YamlNode::Kind::Scalar) return std::vector {
+      TRY(reader.path(node, "over"))
+    };
+  TRY(reader.check_list(node, "over"));
+  std::vector<std::string> layers;
+  Unique unique(reader);
+  for (const YamlNode& item : node.items) {
+    TRY(reader.item(item, "over"));
+    std::string path = TRY(reader.path(item, "over"));
+    TRY(unique.add(path, item.place, "over"));
+    layers.push_back(std::move(path));
+  }
+  return layers;
+}
+
 Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::string_view key,
                                  const NodeReader& reader) {
   TRY(reader.check_keys(node, key, keys_of(kind)));
@@ -69,6 +88,9 @@ Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::strin
     result.type = TRY(reader.choice<FileType>(*type, "type", kTypes));
   if (const YamlNode* publish = find(node, "publish"))
     result.publish = TRY(reader.choice<Publish>(*publish, "publish", kPublish));
+  if (const YamlNode* over = find(node, "over")) result.over = TRY(read_layers(*over, reader));
+  if (const YamlNode* changes = find(node, "changes"))
+    result.changes = TRY(reader.path(*changes, "changes"));
   return result;
 }
 

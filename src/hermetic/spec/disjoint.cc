@@ -110,6 +110,14 @@ Region shown_at(const Tree& tree, const std::string& name, const std::string& pl
   return {&tree, PathSet::tree(place, exceptions), name};
 }
 
+std::vector<Region> by_real_path(const std::vector<Tree>& trees) {
+  std::vector<Region> regions;
+  for (const Tree& tree : trees)
+    regions.push_back(
+        {&tree, PathSet::tree(tree.found.real_path, tree.real_exceptions), tree.found.real_path});
+  return regions;
+}
+
 // The parts of file systems that a tree shows: its own, and those mounted below it.
 void add_objects(const Tree& tree, const MountTable& mounts,
                  std::map<std::string, std::vector<Region>>& regions) {
@@ -145,11 +153,11 @@ Result<void> check_real_paths_disjoint(const std::vector<Tree>& trees) {
     return tree.found.real_path == tree.declaration.path;
   });
   if (same) return {};  // nothing else than the names
-  std::vector<Region> regions;
-  for (const Tree& tree : trees)
-    regions.push_back(
-        {&tree, PathSet::tree(tree.found.real_path, tree.real_exceptions), tree.found.real_path});
-  return check_pairs(regions, Through::SymbolicLink);
+  return check_pairs(by_real_path(trees), Through::SymbolicLink);
+}
+
+Result<void> check_host_trees_disjoint(const std::vector<Tree>& trees) {
+  return check_pairs(by_real_path(trees), Through::Nothing);
 }
 
 Result<void> check_objects_disjoint(const std::vector<Tree>& trees) {

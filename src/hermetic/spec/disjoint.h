@@ -11,6 +11,8 @@ namespace hermetic {
 // As names and, after links were followed, as real paths. Pure.
 [[nodiscard]] Result<void> check_names_disjoint(const std::vector<Tree>& trees);
 [[nodiscard]] Result<void> check_real_paths_disjoint(const std::vector<Tree>& trees);
+// The same for trees of which no names were compared.
+[[nodiscard]] Result<void> check_host_trees_disjoint(const std::vector<Tree>& trees);
 
 // As objects: the same directory under two names (bind mounts), and hard links between an output
 // that is changed in place and an input. Asks this host.

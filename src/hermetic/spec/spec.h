@@ -43,8 +43,10 @@ struct Tree {
   Found found;                    // declaration.path
   std::vector<Found> exceptions;  // declaration.exceptions, in the same order
   std::vector<std::string>
-      real_exceptions;          // their real paths, and the built-in trees inside an input
-  std::vector<Child> children;  // of found.existing_path, where a place must be made
+      real_exceptions;           // their real paths, and the built-in trees inside an input
+  std::vector<Child> children;   // of found.existing_path, where a place must be made
+  std::vector<Found> over;       // declaration.over, in the same order
+  std::optional<Found> changes;  // declaration.changes, if there is one
 };
 
 // Why a path may or may not be used.

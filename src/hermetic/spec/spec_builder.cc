@@ -9,6 +9,7 @@
 #include "hermetic/spec/clause.h"
 #include "hermetic/spec/disjoint.h"
 #include "hermetic/spec/environment.h"
+#include "hermetic/spec/layers.h"
 
 namespace hermetic {
 namespace {
@@ -115,6 +116,9 @@ Result<Declaration> normal_declaration(Declaration declaration) {
   // What means nothing for a kind is not part of its value.
   if (declaration.kind != TreeKind::Output) declaration.publish = Publish::Replace;
   if (declaration.kind == TreeKind::Input) declaration.type = FileType::Unknown;
+  if (declaration.kind != TreeKind::Temp) declaration.over.clear();
+  if (declaration.kind != TreeKind::Temp) declaration.changes.clear();
+  TRY(normalise_layers(declaration));
   TRY(check_place(declaration.path, declaration));
   return declaration;
 }
@@ -193,6 +197,13 @@ SpecBuilder& SpecBuilder::output(std::string path, Publish publish, FileType typ
 }
 SpecBuilder& SpecBuilder::temp(std::string path) {
   return declare({.kind = TreeKind::Temp, .path = std::move(path)});
+}
+SpecBuilder& SpecBuilder::temp_over(std::string path, std::vector<std::string> over,
+                                    std::string changes) {
+  return declare({.kind = TreeKind::Temp,
+                  .path = std::move(path),
+                  .over = std::move(over),
+                  .changes = std::move(changes)});
 }
 SpecBuilder& SpecBuilder::declare(Declaration declaration) {
   draft_.declarations.push_back(std::move(declaration));
@@ -311,13 +322,15 @@ Result<Spec> SpecBuilder::build() const {
   TRY(check_names_disjoint(trees));
   for (Tree& tree : trees) {
     tree = TRY(look_up_tree(std::move(tree.declaration), lookup_));
+    TRY(look_up_layers(tree, lookup_));
   }
   TRY(check_real_paths_disjoint(trees));
+  TRY(check_layers_disjoint(trees));
   // A lookup that asks no host has no objects to compare.
   const bool has_objects = std::any_of(trees.begin(), trees.end(), [](const Tree& tree) {
     return tree.found.descriptor != nullptr;
   });
-  if (has_objects) TRY(check_objects_disjoint(trees));
+  if (has_objects) TRY(check_objects_disjoint(with_layers(trees)));
   TRY(Spec::fill_index(*index, std::move(trees)));
   spec.index_ = std::move(index);
 

@@ -33,6 +33,8 @@ class SpecBuilder {
   SpecBuilder& output(std::string path, Publish publish = Publish::Replace,
                       FileType type = FileType::Unknown);
   SpecBuilder& temp(std::string path);
+  // A temp that starts as these directories, which stay as they are. See Declaration.
+  SpecBuilder& temp_over(std::string path, std::vector<std::string> over, std::string changes = {});
   SpecBuilder& declare(Declaration declaration);
   SpecBuilder& network(NetworkPolicy policy);
   SpecBuilder& env(std::string name, std::string value);

@@ -59,7 +59,8 @@ TEST(Try, LeavesAVoidFunctionOnlyOnAnError) {
 }
 
 TEST(ResultDeathTest, TakingWhatIsNotThereIsABug) {
-  EXPECT_DEATH((void)parse(false).value(), "nobody asked whether this failed, and it did: no number");
+  EXPECT_DEATH((void)parse(false).value(),
+               "nobody asked whether this failed, and it did: no number");
   EXPECT_DEATH((void)parse(true).error(), "has_value");
   EXPECT_DEATH((void)Result<void>().error(), "has_value");
 }

@@ -100,6 +100,8 @@ TEST(ClausesNeeded, FollowFromTheSpec) {
               AllOf(Contains(Clause::InputsReadOnly), Contains(Clause::NoNetwork),
                     Contains(Clause::KillOnParentExit), Contains(Clause::NoNestedNamespaces)));
   EXPECT_THAT(needs(usual().own_uptime()), Contains(Clause::OwnUptime));
+  EXPECT_THAT(needs(usual()), Not(Contains(Clause::LayersUnchanged)));
+  EXPECT_THAT(needs(usual().temp_over("/layered", {"/low"})), Contains(Clause::LayersUnchanged));
   EXPECT_THAT(needs(usual()),
               AllOf(Not(Contains(Clause::OwnUptime)), Not(Contains(Clause::MemoryLimit)),
                     Not(Contains(Clause::NoFork)), Not(Contains(Clause::OutputsWriteOnly))));
@@ -129,6 +131,7 @@ TEST(ClausesNeeded, NoClauseIsForgotten) {
   draft.strict_outputs = true;
   draft.own_uptime = true;
   const Spec spec = built(usual()
+                              .temp_over("/layered", {"/low"})
                               .limits({1, 1s, 1s, 1s, 1, 1, 1, 1, 1, 1, 1, 1})
                               .process({1, 1, 1, true, false, false})
                               .overlay(draft));

@@ -296,6 +296,8 @@ class Interpreter {
       case Step::Kind::MakeLink: return errno_if(::symlink(step.text, step.target) != 0);
       case Step::Kind::Bind: return bind(step);
       case Step::Kind::BindClassic: return bind_classic(step);
+      case Step::Kind::Unmount:
+        return errno_if(::umount2(step.target, MNT_DETACH) != 0 || ::rmdir(step.target) != 0);
       case Step::Kind::Remount:
         return errno_if(::mount(nullptr, step.target, nullptr, MS_BIND | MS_REMOUNT | step.flags,
                                 nullptr) != 0);

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
 #include <thread>
 
 #include "hermetic/backends/linux/kernel.h"
@@ -47,6 +48,13 @@ int landlock_abi_of_this_kernel() {
 bool has_new_mount_calls() {
   // An impossible call: a kernel that has it says EINVAL or EPERM, one that has not says ENOSYS.
   return ::syscall(kSysMountSetattr, -1, nullptr, ~0U, nullptr, 0) == 0 || errno != ENOSYS;
+}
+
+bool has_overlay() {
+  std::ifstream file("/proc/filesystems");
+  for (std::string word; file >> word;)
+    if (word == "overlay") return true;
+  return false;
 }
 
 bool has_time_namespaces() { return ::access("/proc/self/ns/time_for_children", F_OK) == 0; }

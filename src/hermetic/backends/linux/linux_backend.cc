@@ -36,6 +36,11 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::InputsReadOnly, "read-only mounts, locked by a second user namespace");
   enforced(Clause::UndeclaredHidden, "mount namespace with an empty root");
   enforced(Clause::OutputsPrivate, "own mounts; published after success");
+  if (has_overlay())
+    enforced(Clause::LayersUnchanged, "overlay file system");
+  else
+    absent(Clause::LayersUnchanged, "this kernel has no overlay file system here",
+           "load the module 'overlay'");
   enforced(Clause::NoNetwork, "empty network namespace");
   enforced(Clause::LoopbackOnly, "network namespace with loopback only");
   enforced(Clause::ExactEnvironment, "execve with the declared variables only");

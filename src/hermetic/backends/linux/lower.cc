@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "hermetic/backends/linux/clock_steps.h"
 #include "hermetic/backends/linux/init_message.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/landlock_rules.h"
+#include "hermetic/backends/linux/layer_steps.h"
 #include "hermetic/backends/linux/limit_steps.h"
 #include "hermetic/backends/linux/network_steps.h"
 #include "hermetic/backends/linux/pinned_directories.h"
@@ -44,7 +46,7 @@ class Lowering {
     add({.kind = StepKind::SetHostname,
          .text = keep(plan_.hostname),
          .text_size = size(plan_.hostname)});
-    if (plan_.own_uptime) time_namespace();
+    if (plan_.own_uptime) add_clock_steps(script_, facts_);
     add_network_steps(script_, plan_, facts_);
     add({.kind = StepKind::MakePrivate});
     root();
@@ -106,19 +108,6 @@ class Lowering {
     write(StepKind::WriteFile, "/proc/self/setgroups", "deny");
     write(StepKind::WriteFile, "/proc/self/gid_map",
           fmt::format("{} {} 1\n", inner_number(), facts_.group));
-  }
-
-  // The clocks stand at zero when the script is made.
-  void time_namespace() {
-    add({.kind = StepKind::EnterTimeNamespace});
-    write(StepKind::WriteFile, "/proc/self/timens_offsets",
-          fmt::format("monotonic {}\nboottime {}\n", negated(facts_.monotonic),
-                      negated(facts_.boottime)));
-  }
-  // The part below a second is positive, as time_namespaces(7) wants it.
-  static std::string negated(const timespec& time) {
-    return time.tv_nsec == 0 ? fmt::format("{} 0", -time.tv_sec)
-                             : fmt::format("{} {}", -time.tv_sec - 1, 1'000'000'000 - time.tv_nsec);
   }
 
   void mount(const char* type, const char* target, unsigned long flags, std::string options) {
@@ -275,11 +264,15 @@ class Lowering {
       cover_with_file(entry.path, entry.text, 0444);
   }
 
+  // Where something can be made for a moment. The root is read only by the time the writable part
+  // is made, and may be the host's own.
+  [[nodiscard]] const char* making_place() const {
+    if (sealed_) return "dev/shm/.hermetic";
+    return root_is_of_host() ? "dev/.hermetic" : ".hermetic";
+  }
+
   void cover_with_file(std::string_view path, const std::string& text, std::uint64_t mode) {
-    // The root is read only by the time the writable part is made, and may be the host's own.
-    const char* making = sealed_             ? "dev/shm/.hermetic"
-                         : root_is_of_host() ? "dev/.hermetic"
-                                             : ".hermetic";
+    const char* making = making_place();
     make_file(making, text, mode);
     bind({.path = making}, inside(path));
     add({.kind = StepKind::RemoveFile, .target = making});
@@ -411,6 +404,9 @@ class Lowering {
     make_point(entry);
     if (entry.type == FileType::File)
       cover_with_file(entry.path, "", 0644);
+    else if (!entry.over.empty())
+      add_layer_steps(script_, entry, inside(entry.path), making_place(), sized("mode=0700"),
+                      facts_.classic_mounts);
     else
       mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV,
             sized(entry.path == kTemporary ? "mode=1777" : "mode=0755"));

@@ -29,6 +29,7 @@ struct Step {
     Bind,             // the object at source to target, with everything below; it must be (device,
                       // inode), unless both are 0, which stands for an object that the script made
     BindClassic,      // the same by mount(2), for kernels without open_tree()
+    Unmount,          // target, which no longer has a name then; what uses it keeps it
     Remount,          // target, with flags: what BindClassic cannot do at once
     Mask,             // target, by another mount of `source`, with the attributes that it has
     Attributes,       // target: adds `number` (kMount…) to it and everything below

@@ -32,6 +32,7 @@ std::string describe(const Step& step) {
     case Kind::MakeLink: return fmt::format("making the link {} to {}", target, text);
     case Kind::Bind: return fmt::format("binding {} to {}", source, target);
     case Kind::BindClassic: return fmt::format("binding {} to {} by mount(2)", source, target);
+    case Kind::Unmount: return fmt::format("taking the name {} away", target);
     case Kind::Remount: return fmt::format("remounting {} with flags {:#x}", target, step.flags);
     case Kind::Mask: return fmt::format("covering {} with {}", target, source);
     case Kind::Attributes:

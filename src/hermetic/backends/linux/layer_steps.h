@@ -1,0 +1,15 @@
+// The steps that put a temp together from the layers that it starts as.
+#pragma once
+
+#include <string>
+
+#include "hermetic/backends/linux/lower.h"
+
+namespace hermetic::linux_backend {
+
+// Mounts at `target`. `place` is a directory of the sandbox in which mount points can be made; none
+// of them stays. `memory` are the options of the tmpfs that takes changes nobody keeps.
+void add_layer_steps(LoweredScript& script, const ViewEntry& temp, const char* target,
+                     const std::string& place, const std::string& memory, bool classic_mounts);
+
+}  // namespace hermetic::linux_backend
