@@ -25,7 +25,7 @@ hermetic_layer(engine DEPENDS run record store workspace)
 hermetic_layer(verify DEPENDS engine)
 hermetic_layer(learn DEPENDS engine)
 hermetic_layer(gate DEPENDS engine verify learn USES nlohmann_json::nlohmann_json)
-hermetic_layer(task DEPENDS engine verify learn)
+hermetic_layer(task DEPENDS engine verify learn USES nlohmann_json::nlohmann_json)
 hermetic_layer(sessions DEPENDS engine verify learn)
 
 # What is installed: every layer's objects in one archive.

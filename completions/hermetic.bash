@@ -9,11 +9,11 @@ _hermetic() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell verify-evidence help version --help --version' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell task verify-evidence help version --help --version' -- "$word")
     return
   fi
   case $previous in
-    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --samples)
+    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --samples | --repo | --lockfile | --wheels | --config | --scratch | --manifest | --metrics | --keep-changes)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every)
+    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --task-id | --seed | --index | --python)
       :
       return
       ;;
@@ -44,7 +44,7 @@ _hermetic() {
       ;;
   esac
   case ${COMP_WORDS[1]}:$word in
-    help:*) mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell verify-evidence help version' -- "$word") ;;
+    help:*) mapfile -t COMPREPLY < <(compgen -W 'check diff doctor gate gc key learn plan run shell task verify-evidence help version' -- "$word") ;;
     check:-*)
       mapfile -t COMPREPLY < <(compgen -W '--why --help' -- "$word")
       ;;
@@ -74,6 +74,9 @@ _hermetic() {
       ;;
     shell:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --events --syslog --help' -- "$word")
+      ;;
+    task:-*)
+      mapfile -t COMPREPLY < <(compgen -W '--repo --sha --task-id --seed --lockfile --wheels --index --python --config --scratch --manifest --metrics --keep-changes --evidence --key --events --prove --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
       ;;
     verify-evidence:-*)
       mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")

@@ -32,6 +32,8 @@ const Subcommand& run_description();
 int run_main(std::span<char* const> words);
 const Subcommand& shell_description();
 int shell_main(std::span<char* const> words);
+const Subcommand& task_description();
+int task_main(std::span<char* const> words);
 const Subcommand& verify_evidence_description();
 int verify_evidence_main(std::span<char* const> words);
 

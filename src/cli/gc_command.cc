@@ -13,6 +13,8 @@
 #include "hermetic/monitor/control_group.h"
 #include "hermetic/outputs/recovery.h"
 #include "hermetic/record/evidence_folder.h"
+#include "hermetic/workspace/cache.h"
+#include "hermetic/workspace/run_folder.h"
 
 namespace hermetic::cli {
 namespace {
@@ -52,6 +54,9 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(group), .detail = ""});
   for (std::string& secret : linux_backend::remove_abandoned_secrets())
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(secret), .detail = ""});
+  if (const Result<Cache> cache = Cache::open(); cache)
+    for (std::string& folder : remove_abandoned_runs(cache->path() + "/journals"))
+      found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
   for (const char* usual : {"/var/tmp", "/tmp"})
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {

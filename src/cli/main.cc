@@ -28,6 +28,7 @@ constexpr std::array kCommands = {
     Command{plan_description, plan_main},
     Command{run_description, run_main},
     Command{shell_description, shell_main},
+    Command{task_description, task_main},
     Command{verify_evidence_description, verify_evidence_main},
 };
 

@@ -247,11 +247,16 @@ std::vector<Option> spec_options() {
   };
 }
 
-Result<Draft> draft_from(const Arguments& arguments) {
+Result<Draft> draft_of_options(const Arguments& arguments) {
   Draft options;
   OptionReader reader(options);
   for (const Given& given : arguments.options) TRY(reader.read(given));
   options.command = arguments.command;
+  return options;
+}
+
+Result<Draft> draft_from(const Arguments& arguments) {
+  const Draft options = TRY(draft_of_options(arguments));
   const Draft variables = TRY(draft_from_environment(passed_by_caller(kVariables)));
   const std::optional<std::string> file = TRY(spec_file(arguments));
   const Draft base = TRY(file ? draft_from_file(*file, arguments) : default_draft(options));

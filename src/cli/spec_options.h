@@ -21,6 +21,9 @@ namespace hermetic::cli {
 // The same before it is checked against the file system.
 [[nodiscard]] Result<Draft> draft_from(const Arguments& arguments);
 
+// What the options say alone, without a file, variables or defaults.
+[[nodiscard]] Result<Draft> draft_of_options(const Arguments& arguments);
+
 // A path of the command line: it may be relative, and start with "..".
 [[nodiscard]] Result<std::string> absolute_path(std::string_view text);
 

@@ -208,24 +208,4 @@ Result<std::map<std::string, Subject>> files_in(const std::string& folder) {
   return files;
 }
 
-Result<std::string> read_whole_file(const std::string& path) {
-  // Whoever wrote it may have made it to fill the memory of whoever reads it.
-  constexpr std::size_t kLargest = std::size_t{256} << 20U;
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status = {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return cannot("read", path, errno);
-  if (!S_ISREG(status.st_mode)) return invalid(fmt::format("'{}' is not a file", printable(path)));
-  std::string text;
-  std::array<char, 65536> block;
-  for (;;) {
-    const ssize_t size = ::read(file.get(), block.data(), block.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return cannot("read", path, errno);
-    if (size == 0) return text;
-    if (text.size() > kLargest)
-      return invalid(fmt::format("'{}' is too large to be read", printable(path)));
-    text.append(block.data(), static_cast<std::size_t>(size));
-  }
-}
-
 }  // namespace hermetic

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/record/statements.h"
@@ -73,8 +74,5 @@ class EvidenceFolder {
 // What killed runs have left beside their evidence, in `parent`: removed, and named. What is being
 // made there stays. The next evidence in the same folder does the same.
 [[nodiscard]] std::vector<std::string> remove_abandoned_evidence(const std::string& parent);
-
-// All of a file, which must be a regular one, and not larger than evidence can be.
-[[nodiscard]] Result<std::string> read_whole_file(const std::string& path);
 
 }  // namespace hermetic

@@ -1,0 +1,101 @@
+// hermetic task: a command in a fresh worktree and a fresh environment, sealed, recorded and gone.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+
+#include "cli/backends.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/event_sinks.h"
+#include "cli/exit_code.h"
+#include "cli/forward_signals.h"
+#include "cli/run_evidence.h"
+#include "cli/spec_options.h"
+#include "cli/task_options.h"
+#include "cli/violation_report.h"
+#include "hermetic/base/text.h"
+#include "hermetic/record/outcome_json.h"
+#include "hermetic/task/task_record.h"
+
+namespace hermetic::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using task::Task;
+using task::TaskRecord;
+
+// Forwards signals once the run is there, and tells how long that took.
+Result<Outcome> run_plan(Backend& backend, const Plan& plan, const RunOptions& options,
+                         EventSink& events, task::Durations& durations) {
+  const Clock::time_point begin = Clock::now();
+  const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
+  durations.guard = Clock::now() - begin;
+  const ForwardSignals forwarding(*run);
+  Result<Outcome> outcome = run->wait();
+  durations.command = Clock::now() - begin;
+  return outcome;
+}
+
+Result<void> keep_changes(Task& task, const std::string& directory) {
+  const std::string path = TRY(absolute_path(directory));
+  return task.keep_changes(path);
+}
+
+Result<int> run_task(const Arguments& arguments) {
+  task::TaskRequest request = TRY(task_request(arguments));
+  const std::unique_ptr<Backend> backend = TRY(backend_named(""));
+  Cache cache = TRY(Cache::open());
+  Task task = TRY(Task::set_up(request, cache, *backend));
+  const Spec spec = TRY(task.spec());
+  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  const Redaction redaction = redaction_for(plan);
+  EventSinks events(redaction);
+  TRY(events.open(arguments));
+  RunOptions options;
+  options.prove = arguments.has("--prove");
+  options.observe_processes = arguments.has("--events");
+  std::unique_ptr<RunEvidence> evidence;
+  if (arguments.has("--evidence"))
+    evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
+  EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
+  const Outcome outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
+
+  TaskRecord record {
+    .stable_hash = TRY(task.stable_hash())
+    , .changes = TRY(task.changes())
+    , .scratch = TRY(task.scratch_listing())
+    , .certificate = {}, .hermetic = was_hermetic(plan, outcome),
+      .failure = task::failure_of(outcome, spec.on_violation),
+      .exit_code = exit_code_of(outcome, spec.on_violation)
+  };
+  if (arguments.has("--keep-changes")) TRY(keep_changes(task, arguments.last("--keep-changes")));
+  record.certificate = task.clean_up();
+  if (const std::string denied = violation_report(outcome.violations, redaction, 5);
+      !denied.empty() && !arguments.has("--quiet"))
+    complain({.message = denied});
+  if (arguments.has("--manifest"))
+    TRY(write_file_whole(arguments.last("--manifest"), task_manifest(task, record, outcome)));
+  if (arguments.has("--metrics"))
+    TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics({task.durations()})));
+  if (evidence) TRY(evidence->finish(plan, outcome, record.exit_code));
+  TRY(events.close());
+  for (const std::string& left : record.certificate.left) complain({.message = left});
+  return record.certificate.left.empty() ? record.exit_code : kFailed;
+}
+
+}  // namespace
+
+int task_main(std::span<char* const> words) {
+  const Result<Arguments> arguments = parse_arguments(task_description(), words);
+  if (!arguments) return report(arguments.error());
+  if (arguments->has("--help")) return print(help_for(task_description())), kSuccess;
+  const std::string act = arguments->words.empty() ? "" : arguments->words.front();
+  Result<int> exit_code = invalid(fmt::format("'hermetic task' cannot '{}'", printable(act)),
+                                  "hermetic task run|selftest, see 'hermetic task --help'");
+  if (act == "run" && arguments->words.size() == 1) exit_code = run_task(*arguments);
+  if (act == "selftest" && arguments->words.size() == 1) exit_code = task_selftest(*arguments);
+  return exit_code ? *exit_code : report(exit_code.error());
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,82 @@
+#include "cli/task_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/spec_options.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic::cli {
+namespace {
+
+Result<std::optional<std::uint32_t>> seed_of(const Arguments& arguments) {
+  if (!arguments.has("--seed")) return std::optional<std::uint32_t>();
+  const std::string text = arguments.last("--seed");
+  std::uint32_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    return invalid(fmt::format("'{}' is no seed", printable(text)),
+                   "write a number from 0 to 4294967295");
+  return std::optional(seed);
+}
+
+}  // namespace
+
+Result<task::TaskRequest> task_request(const Arguments& arguments) {
+  task::TaskRequest request;
+  request.draft = TRY(draft_of_options(arguments));
+  if (arguments.has("--spec"))
+    return invalid("'hermetic task' takes no --spec", "say what it needs with options");
+  request.id = arguments.last("--task-id");
+  if (request.id.empty()) return invalid("no task", "name it with --task-id");
+  request.repository = TRY(absolute_path(arguments.has("--repo") ? arguments.last("--repo") : "."));
+  request.revision = arguments.last("--sha");
+  request.seed = TRY(seed_of(arguments));
+  request.config = arguments.last("--config");
+  if (arguments.has("--scratch")) request.scratch = arguments.last("--scratch");
+  request.python.lockfile = arguments.last("--lockfile");
+  if (arguments.has("--python")) request.python.interpreter = arguments.last("--python");
+  for (const Given& given : arguments.options) {
+    if (given.name == "--wheels") request.python.wheels.push_back(TRY(absolute_path(given.value)));
+  }
+  request.python.index = arguments.last("--index");
+  return request;
+}
+
+const Subcommand& task_description() {
+  static const Subcommand description = [] {
+    Subcommand task{
+        .name = "task",
+        .synopsis = "run|selftest --repo DIR --task-id ID [OPTION]... [-- COMMAND...]",
+        .summary = "Runs a command in a fresh worktree and a fresh Python environment.",
+        .options = {
+            {"--repo", "DIR", "the git repository (the current directory)"},
+            {"--sha", "COMMIT", "which commit of it; HEAD if not said"},
+            {"--task-id", "ID", "what the task is called"},
+            {"--seed", "NUMBER", "for PYTHONHASHSEED and HERMETIC_SEED (0)"},
+            {"--lockfile", "FILE", "pinned requirements of the Python environment"},
+            {"--wheels", "DIR", "a directory in which the packages are"},
+            {"--index", "URL", "where packages are that are not there"},
+            {"--python", "PROGRAM", "the interpreter (/usr/bin/python3)"},
+            {"--config", "FILE", "names models, tokenizers and quantization for the manifest"},
+            {"--scratch", "DIR", "where the folder of the run is while it lasts (scratch)"},
+            {"--manifest", "FILE", "write down what was run, how, and what came of it"},
+            {"--metrics", "FILE", "write down how long it all took"},
+            {"--keep-changes", "DIR", "keep what the command changed in the worktree in DIR"},
+            {"--evidence", "DIR", "leave a folder that others can check: DIR"},
+            {"--key", "FILE", "sign the evidence"},
+            {"--events", "FILE", "write a line of JSON to FILE for each event"},
+            {"--prove", "", "first try inside what must fail there"},
+            {"--quiet", "", "say nothing about how the run ended"},
+        }};
+    for (const Option& option : spec_options())
+      if (option.name != "--spec" && option.name != "--dir") task.options.push_back(option);
+    task.options.push_back({"--help", "", "show this help"});
+    return task;
+  }();
+  return description;
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,123 @@
+// hermetic task selftest: the same task twice. Says what a reader can check, and fails if any of it
+// does not hold.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "cli/backends.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/spec_options.h"
+#include "cli/task_options.h"
+#include "hermetic/base/text.h"
+#include "hermetic/record/outcome_json.h"
+#include "hermetic/task/task_record.h"
+
+namespace hermetic::cli {
+namespace {
+
+// Tries to get out by every door that Python has, and says which it found.
+constexpr const char* kProbe = R"py(
+import hashlib, os, socket, sys
+open_doors = []
+for name, attempt in {
+    "tcp": lambda: socket.create_connection(("127.0.0.1", 9), 2),
+    "udp": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9)),
+    "dns": lambda: socket.getaddrinfo("hermetic.invalid", 80),
+}.items():
+    try:
+        attempt()
+        open_doors.append(name)
+    except OSError:
+        pass
+print("doors", ",".join(open_doors) or "none")
+print("prefix", sys.prefix, sys.prefix != sys.base_prefix)
+print("hash", hash("hermetic"), os.environ["HERMETIC_SEED"])
+with open("selftest.txt", "w") as file:
+    file.write("made by the selftest\n")
+)py";
+
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+  [[nodiscard]] bool is_listening() const override { return false; }
+};
+
+struct Round {
+  std::string stable_hash;
+  std::string manifest;
+  std::string said;
+  task::Durations durations;
+  bool ended_well = false;
+  bool clean = false;
+};
+
+Result<Round> run_once(const task::TaskRequest& request, Cache& cache, Backend& backend) {
+  task::Task task = TRY(task::Task::set_up(request, cache, backend));
+  print(fmt::format("Hermetic environment created at {}\n", printable(task.scratch_path())));
+  print(fmt::format("Worktree SHA: {}\n", task.checkout().commit));
+  Silence events;
+  RunOptions options;
+  options.standard_input = -1;
+  options.capture_bytes = std::size_t{1} << 20U;
+  const Finished finished = TRY(task.run(backend, options, events));
+  task::TaskRecord record {
+    .stable_hash = TRY(task.stable_hash())
+    , .changes = TRY(task.changes())
+    , .scratch = TRY(task.scratch_listing())
+    , .certificate = {}, .hermetic = finished.hermetic(),
+      .failure = task::failure_of(finished.outcome, OnViolation::Report),
+      .exit_code = exit_code_of(finished.outcome, OnViolation::Report)
+  };
+  record.certificate = task.clean_up();
+  struct stat status = {};
+  Round round{.stable_hash = record.stable_hash,
+              .manifest = task_manifest(task, record, finished.outcome),
+              .said = finished.outcome.standard_output.text,
+              .durations = task.durations(),
+              .ended_well = finished.outcome.success(),
+              .clean = record.certificate.left.empty() &&
+                       ::lstat(task.scratch_path().c_str(), &status) != 0};
+  const bool sealed = round.said.find("doors none") != std::string::npos;
+  round.ended_well = round.ended_well && sealed;
+  print(sealed ? "Network guard active: connections blocked\n"
+               : "Network guard NOT active: " + printable(round.said) +
+                     printable(finished.outcome.standard_error.text) + "\n");
+  print(round.clean ? "Cleanup successful: scratch directory removed\n" : "Cleanup FAILED\n");
+  print(fmt::format("Stable hash: {}\n", round.stable_hash));
+  return round;
+}
+
+}  // namespace
+
+Result<int> task_selftest(const Arguments& arguments) {
+  Arguments completed = arguments;
+  if (!arguments.has("--task-id")) completed.options.push_back({"--task-id", "selftest"});
+  task::TaskRequest request = TRY(task_request(completed));
+  if (request.draft.command.empty()) request.draft.command = {"python", "-c", kProbe};
+  if (!request.seed) request.seed = 123;
+  const std::unique_ptr<Backend> backend = TRY(backend_named(""));
+  Cache cache = TRY(Cache::open());
+  std::vector<Round> rounds;
+  for (int i = 0; i < 2; ++i) {
+    print(fmt::format("Running hermetic selftest with task_id={}, seed={}\n", request.id,
+                      *request.seed));
+    rounds.push_back(TRY(run_once(request, cache, *backend)));
+  }
+  const bool same = rounds[0].stable_hash == rounds[1].stable_hash;
+  const bool equal = rounds[0].said == rounds[1].said;
+  print(fmt::format("STABLE_HASH_MATCH= {}\nOUTPUT_EQ= {}\n", same ? "True" : "False",
+                    equal ? "True" : "False"));
+  const std::string metrics = task::task_metrics({rounds[0].durations, rounds[1].durations});
+  if (arguments.has("--metrics"))
+    TRY(write_file_whole(arguments.last("--metrics"), metrics));
+  else
+    print(metrics);
+  if (arguments.has("--manifest"))
+    TRY(write_file_whole(arguments.last("--manifest"), rounds[1].manifest));
+  const bool passed = same && equal && rounds[0].ended_well && rounds[1].ended_well &&
+                      rounds[0].clean && rounds[1].clean;
+  print(passed ? "Selftest passed\n" : "Selftest FAILED\n");
+  return passed ? kSuccess : kFailed;
+}
+
+}  // namespace hermetic::cli

@@ -1,0 +1,44 @@
+#include "hermetic/base/file_text.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic {
+
+Result<std::string> read_whole_file(const std::string& path) {
+  // Whoever wrote it may have made it to fill the memory of whoever reads it.
+  constexpr std::size_t kLargest = std::size_t{256} << 20U;
+  const auto failed = [&] {
+    return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
+  };
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status = {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return failed();
+  if (!S_ISREG(status.st_mode)) return invalid(fmt::format("'{}' is not a file", printable(path)));
+  std::string text;
+  std::array<char, 65536> block;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), block.data(), block.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return failed();
+    if (size == 0) return text;
+    if (text.size() > kLargest)
+      return invalid(fmt::format("'{}' is too large to be read", printable(path)));
+    text.append(block.data(), static_cast<std::size_t>(size));
+  }
+}
+
+std::string first_line_of(const std::string& path) {
+  const Result<std::string> text = read_whole_file(path);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+}  // namespace hermetic

@@ -1,0 +1,28 @@
+// Checkouts: the tree of a commit, with a repository of its own that has its history and no more.
+#pragma once
+
+#include <string>
+
+#include "hermetic/base/result.h"
+#include "hermetic/run/backend.h"
+#include "hermetic/workspace/cache.h"
+#include "hermetic/workspace/repository.h"
+
+namespace hermetic::task {
+
+struct Checkout {
+  std::string commit;
+  std::string tree;                // the digest that git gives to its content
+  std::string missing_submodules;  // names, separated by spaces, that the source does not have
+  CachedTree cached;
+};
+
+// A worktree in which git works, made of the commit alone: no setting, hook or filter of the caller
+// or the machine has a part in it, files have the time of the commit, and neither branches nor
+// later commits are there for the task to find. The source is only read. Made once for each commit.
+//
+// `revision` is a commit, or anything else that git takes for one; empty: HEAD.
+[[nodiscard]] Result<Checkout> check_out(const std::string& repository, const std::string& revision,
+                                         Cache& cache, Backend& backend);
+
+}  // namespace hermetic::task

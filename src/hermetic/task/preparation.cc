@@ -1,0 +1,69 @@
+#include "hermetic/task/preparation.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "hermetic/base/text.h"
+#include "hermetic/engine/execute.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/spec_builder.h"
+
+namespace hermetic::task {
+namespace {
+
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+  [[nodiscard]] bool is_listening() const override { return false; }
+};
+
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t kMost = 2000;
+  return printable(text.size() > kMost ? text.substr(text.size() - kMost) : text);
+}
+
+Result<void> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
+}
+
+Result<std::string> run(const Preparation& preparation, SpecBuilder builder, Backend& backend) {
+  for (const std::string& directory : toolchain_directories()) builder.input(directory);
+  for (const std::string& input : preparation.inputs) builder.input(input);
+  builder.network(preparation.network).caller_environment({});
+  const Spec spec = TRY(builder.build());
+  RunOptions options;
+  options.standard_input = -1;
+  options.capture_bytes = std::size_t{1} << 20U;
+  Silence events;
+  const Finished finished = TRY(execute(spec, backend, options, events));
+  if (finished.outcome.success()) return finished.outcome.standard_output.text;
+  return unsupported(fmt::format("cannot make {}:\n{}", preparation.what,
+                                 last_lines(finished.outcome.standard_error.text)),
+                     "nothing else was run");
+}
+
+}  // namespace
+
+Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
+  SpecBuilder builder(preparation.command);
+  if (preparation.tree.empty()) return run(preparation, std::move(builder), backend);
+  // An empty directory to begin with, if there is nothing else.
+  const std::string empty = preparation.place + "/empty";
+  const std::string changes = preparation.place + "/changes";
+  TRY(make_directory(empty));
+  TRY(make_directory(changes));
+  builder.directory(preparation.tree)
+      .temp_over(preparation.tree, preparation.over.empty() ? std::vector{empty} : preparation.over,
+                 changes);
+  const std::string said = TRY(run(preparation, std::move(builder), backend));
+  if (::rename((changes + "/upper").c_str(), (preparation.place + "/upper").c_str()) != 0)
+    return system_error(fmt::format("cannot keep '{}'", printable(preparation.place)), errno);
+  for (const std::string& done : {changes, empty}) (void)::rmdir(done.c_str());
+  return said;
+}
+
+}  // namespace hermetic::task

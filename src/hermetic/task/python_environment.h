@@ -1,0 +1,42 @@
+// Python environments: what `python -m venv` and pip make of a lockfile, once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/run/backend.h"
+#include "hermetic/spec/network.h"
+#include "hermetic/workspace/cache.h"
+
+namespace hermetic::task {
+
+struct PythonRequest {
+  std::string interpreter = "/usr/bin/python3";
+  std::string lockfile = {};             // a path; empty: nothing but pip
+  std::vector<std::string> wheels = {};  // directories in which the packages are
+  std::string index = {};                // a URL of packages that are not there; needs `network`
+  NetworkPolicy network = {};            // while it is made; the task itself has its own
+};
+
+struct PythonEnvironment {
+  std::string version;       // "3.11.2"
+  std::string hash;          // of what it was made of: lockfile, interpreter, platform
+  std::string lockfile_sha;  // "" without a lockfile
+  bool has_hashes = false;   // the lockfile pins contents, and they were checked
+  CachedTree cached;
+};
+
+// Every requirement is pinned (name==version); one that has a hash makes pip ask for all. Byte code
+// is compiled ahead, in the form that depends on no time.
+[[nodiscard]] Result<PythonEnvironment> python_environment(const PythonRequest& request,
+                                                           Cache& cache, Backend& backend);
+
+// Fails, naming the line, unless everything in the lockfile is pinned.
+struct Lockfile {
+  std::vector<std::string> names;
+  bool has_hashes = false;
+};
+[[nodiscard]] Result<Lockfile> parse_lockfile(std::string_view text, const std::string& file);
+
+}  // namespace hermetic::task

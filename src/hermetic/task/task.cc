@@ -1,0 +1,196 @@
+#include "hermetic/task/task.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <cerrno>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "hermetic/base/digest.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/text.h"
+#include "hermetic/record/canonical_json.h"
+#include "hermetic/spec/presets.h"
+#include "hermetic/spec/spec_builder.h"
+#include "hermetic/task/preparation.h"
+
+namespace hermetic::task {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Tells how long it took until the command could start.
+class StartWatch final : public EventSink {
+ public:
+  StartWatch(EventSink& next, Durations& durations)
+      : next_(next), durations_(durations), begin_(Clock::now()) {}
+
+  void on_event(const Event& event) override {
+    if (event.kind == Event::Kind::Started && durations_.guard.count() == 0)
+      durations_.guard = Clock::now() - begin_;
+    next_.on_event(event);
+  }
+  void on_sample(const Usage& usage) override { next_.on_sample(usage); }
+  [[nodiscard]] bool is_listening() const override { return next_.is_listening(); }
+
+ private:
+  EventSink& next_;
+  Durations& durations_;
+  Clock::time_point begin_;
+};
+
+Result<void> list(int directory, const std::string& path, std::vector<ScratchEntry>& entries) {
+  for (const std::string& name : TRY(names_in(directory))) {
+    struct stat status = {};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
+    const std::string whole = path.empty() ? name : path + "/" + name;
+    if (S_ISDIR(status.st_mode)) {
+      const UniqueFd child = TRY(open_directory(directory, name));
+      TRY(list(child.get(), whole, entries));
+    } else {
+      entries.push_back({whole, static_cast<std::uint64_t>(status.st_size)});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
+           RunFolder folder)
+    : request_(std::move(request)),
+      draft_(request_.draft),
+      checkout_(std::move(checkout)),
+      environment_(std::move(environment)),
+      config_(std::move(config)),
+      folder_(std::move(folder)),
+      scratch_path_(folder_.path()) {}
+
+Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& backend) {
+  const Clock::time_point begin = Clock::now();
+  TRY(check_task_name(request.id));
+  TaskConfig config = TRY(load_task_config(request.config));
+  Checkout checkout = TRY(check_out(request.repository, request.revision, cache, backend));
+  PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
+  const std::string journals = cache.path() + "/journals";
+  (void)remove_abandoned_runs(journals);
+  RunFolder folder = TRY(RunFolder::make(request.scratch, request.id, journals));
+  for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
+  Task task(request, std::move(checkout), std::move(environment), std::move(config),
+            std::move(folder));
+  task.durations_.setup = Clock::now() - begin;
+  return task;
+}
+
+SpecBuilder Task::builder(const std::string& checkout, const std::string& environment,
+                          const std::string& empty) const {
+  const auto changes = [&](const char* name) {
+    return empty.starts_with(scratch_path_) ? fmt::format("{}/{}", scratch_path_, name) : "";
+  };
+  Draft base;
+  const std::string seed = std::to_string(request_.seed.value_or(0));
+  base.environment.set = {
+      {"PATH", fmt::format("{}/bin:/usr/local/bin:/usr/bin:/bin", kEnvironment)},
+      {"VIRTUAL_ENV", kEnvironment},
+      {"PYTHONHASHSEED", seed},
+      {"HERMETIC_SEED", seed},
+      {"HERMETIC_TASK_ID", request_.id},
+      {"HERMETIC_SCRATCH", kScratch},
+      {"HERMES_HERMETIC", "1"}};
+  base.directory = kWorktree;
+  SpecBuilder result(base);
+  for (const std::string& directory : toolchain_directories()) result.input(directory);
+  result.temp_over(kWorktree, {checkout}, changes("worktree"))
+      .temp_over(kEnvironment, {environment}, changes("venv"))
+      .temp_over(kScratch, {empty}, changes("scratch"))
+      .overlay(draft_);
+  return result;
+}
+
+Result<Spec> Task::spec() const {
+  return builder(checkout_.cached.path, environment_.cached.path, scratch_path_ + "/empty").build();
+}
+
+Result<Spec> Task::portable_spec() const {
+  return builder("/task/checkout/" + checkout_.commit, "/task/environment/" + environment_.hash,
+                 "/task/empty")
+      .lookup(look_up_by_name)
+      .build();
+}
+
+Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSink& events) {
+  const Spec whole = TRY(spec());
+  StartWatch watch(events, durations_);
+  const Clock::time_point begin = Clock::now();
+  Result<Finished> finished = execute(whole, backend, options, watch);
+  durations_.command += Clock::now() - begin;
+  return finished;
+}
+
+Result<std::vector<Change>> Task::changes() const {
+  return changes_in(worktree_path() + "/upper", {checkout_.cached.path}, {".git"});
+}
+
+Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
+  std::vector<ScratchEntry> entries;
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, scratch_path_ + "/scratch/upper"));
+  TRY(list(directory.get(), "", entries));
+  return entries;
+}
+
+Result<void> Task::keep_changes(const std::string& directory) {
+  const std::string upper = worktree_path() + "/upper";
+  TRY(remove_tree(AT_FDCWD, upper + "/.git"));
+  struct stat status = {};
+  if (::lstat(directory.c_str(), &status) == 0)
+    return invalid(fmt::format("'{}' is there already", printable(directory)),
+                   "choose another name");
+  if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
+  if (errno != EXDEV)
+    return system_error(fmt::format("cannot keep the changes in '{}'", printable(directory)),
+                        errno);
+  return copy_tree(AT_FDCWD, upper, AT_FDCWD, directory);
+}
+
+Certificate Task::clean_up() {
+  const Clock::time_point begin = Clock::now();
+  Certificate certificate = folder_.remove();
+  durations_.cleanup = Clock::now() - begin;
+  return certificate;
+}
+
+Result<std::string> Task::stable_hash() const {
+  const Spec portable = TRY(portable_spec());
+  nlohmann::json parts = {{"task_id", request_.id},
+                          {"repo_sha", checkout_.commit},
+                          {"tree", checkout_.tree},
+                          {"venv_hash", environment_.hash},
+                          {"os_fingerprint", os_fingerprint(environment_.version)},
+                          {"command", draft_.command},
+                          {"spec", portable.digest()}};
+  parts["seed"] = request_.seed ? nlohmann::json(*request_.seed) : nlohmann::json();
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json(text);
+  };
+  parts["config_hash"] = text_or_null(config_.hash);
+  parts["lockfile_sha"] = text_or_null(environment_.lockfile_sha);
+  return sha256(canonical_json(parts));
+}
+
+std::map<std::string, std::string> os_fingerprint(const std::string& python_version) {
+  utsname name = {};
+  ::uname(&name);
+  return {{"machine", name.machine},
+          {"platform", fmt::format("{}-{}-{}-with-glibc{}", name.sysname, name.release,
+                                   name.machine, ::gnu_get_libc_version())},
+          {"processor", name.machine},
+          {"python_version", python_version}};
+}
+
+}  // namespace hermetic::task

@@ -1,0 +1,113 @@
+// Task: a command in a fresh worktree and a fresh Python environment, sealed, recorded, and gone
+// without a trace.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/engine/execute.h"
+#include "hermetic/spec/draft.h"
+#include "hermetic/spec/spec_builder.h"
+#include "hermetic/task/checkout.h"
+#include "hermetic/task/python_environment.h"
+#include "hermetic/task/task_config.h"
+#include "hermetic/workspace/cache.h"
+#include "hermetic/workspace/changes.h"
+#include "hermetic/workspace/run_folder.h"
+
+namespace hermetic::task {
+
+struct TaskRequest {
+  std::string id;
+  std::string repository;
+  std::string revision = {};  // empty: HEAD
+  std::optional<std::uint32_t> seed = {};
+  std::string config = {};  // a file that names models, tokenizers, quantization; may be empty
+  std::string scratch = "scratch";
+  PythonRequest python = {};
+  // The command, limits, and what else it may read, reach or know. Its network is none unless it
+  // says otherwise.
+  Draft draft = {};
+};
+
+struct Durations {
+  std::chrono::nanoseconds setup{};  // until the command could start
+  std::chrono::nanoseconds guard{};  // of it: from the first namespace to the sealed sandbox
+  std::chrono::nanoseconds command{};
+  std::chrono::nanoseconds cleanup{};
+};
+
+// What is in the task's own scratch folder in the end.
+struct ScratchEntry {
+  std::string path;
+  std::uint64_t size_bytes = 0;
+};
+
+class Task {
+ public:
+  // Gets the checkout and the environment, from the cache or made now, and makes the run's folder.
+  // What killed tasks have left is removed first.
+  static Result<Task> set_up(const TaskRequest& request, Cache& cache, Backend& backend);
+
+  // What the command will be given. `changes` of earlier commands of this task are there.
+  [[nodiscard]] Result<Spec> spec() const;
+  // The same with names that are the same for everyone: what its digest is made of.
+  [[nodiscard]] Result<Spec> portable_spec() const;
+  void set_command(std::vector<std::string> command) { draft_.command = std::move(command); }
+
+  // Runs the command; may be called again. Wall time is counted in durations().
+  [[nodiscard]] Result<Finished> run(Backend& backend, const RunOptions& options,
+                                     EventSink& events);
+
+  // What has become of the worktree and of the scratch folder so far.
+  [[nodiscard]] Result<std::vector<Change>> changes() const;
+  [[nodiscard]] Result<std::vector<ScratchEntry>> scratch_listing() const;
+
+  // Moves what the command changed in the worktree to `directory`, which must not be there yet:
+  // files as they are now, removed ones as character devices 0:0.
+  [[nodiscard]] Result<void> keep_changes(const std::string& directory);
+
+  // Removes everything on the host. Nothing but what was read before can be read after it.
+  [[nodiscard]] Certificate clean_up();
+
+  // SHA-256 over what decides what the command does: equal tasks, equal hash, on any machine with
+  // the same system.
+  [[nodiscard]] Result<std::string> stable_hash() const;
+
+  [[nodiscard]] const TaskRequest& request() const { return request_; }
+  [[nodiscard]] const Checkout& checkout() const { return checkout_; }
+  [[nodiscard]] const PythonEnvironment& environment() const { return environment_; }
+  [[nodiscard]] const TaskConfig& config() const { return config_; }
+  [[nodiscard]] const std::string& run_id() const { return folder_.run(); }
+  [[nodiscard]] const std::string& scratch_path() const { return scratch_path_; }
+  [[nodiscard]] std::string worktree_path() const { return scratch_path_ + "/worktree"; }
+  [[nodiscard]] std::string venv_path() const { return scratch_path_ + "/venv"; }
+  Durations& durations() { return durations_; }
+  [[nodiscard]] const Durations& durations() const { return durations_; }
+
+ private:
+  Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
+       RunFolder folder);
+
+  [[nodiscard]] SpecBuilder builder(const std::string& checkout, const std::string& environment,
+                                    const std::string& empty) const;
+
+  TaskRequest request_;
+  Draft draft_;
+  Checkout checkout_;
+  PythonEnvironment environment_;
+  TaskConfig config_;
+  RunFolder folder_;
+  std::string scratch_path_;  // also when the folder is gone
+  Durations durations_;
+};
+
+// Machine, platform and Python, as facts of this host.
+[[nodiscard]] std::map<std::string, std::string> os_fingerprint(const std::string& python_version);
+
+}  // namespace hermetic::task

@@ -1,0 +1,150 @@
+#include "hermetic/task/task_record.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "hermetic/base/digest.h"
+#include "hermetic/base/text.h"
+#include "hermetic/record/canonical_json.h"
+#include "hermetic/record/usage_json.h"
+
+namespace hermetic::task {
+namespace {
+
+using nlohmann::json;
+
+json text_or_null(const std::string& text) { return text.empty() ? json() : json(printable(text)); }
+
+template <class Map>
+json map_or_null(const std::optional<Map>& map) {
+  return map ? json(*map) : json();
+}
+
+double milliseconds(std::chrono::nanoseconds time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+json changes_as_json(const std::vector<Change>& changes) {
+  json list = json::array();
+  for (const Change& change : changes) {
+    json entry = {{"change", to_string(change.kind)},
+                  {"path", printable(change.path)},
+                  {"type", change.type}};
+    if (change.kind != Change::Kind::Removed) {
+      entry["mode"] = change.mode;
+      entry["size_bytes"] = change.size_bytes;
+      entry["sha256"] = text_or_null(change.digest);
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+// The value below which so many of a hundred lie.
+double percentile(std::vector<double> values, unsigned percent) {
+  std::ranges::sort(values);
+  const std::size_t place = (values.size() * percent + 99) / 100;
+  return values[std::max<std::size_t>(place, 1) - 1];
+}
+
+}  // namespace
+
+std::string_view to_string(Failure failure) {
+  switch (failure) {
+    case Failure::None: return "none";
+    case Failure::Command: return "command";
+    case Failure::Timeout: return "timeout";
+    case Failure::OutOfMemory: return "oom";
+    case Failure::Limit: return "limit";
+    case Failure::Violation: return "violation";
+    case Failure::Signal: return "signal";
+    case Failure::Infra: return "infra";
+  }
+  return "";
+}
+
+Failure failure_of(const Outcome& outcome, OnViolation policy) {
+  if (std::holds_alternative<TimedOut>(outcome.ending)) return Failure::Timeout;
+  if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
+    return over->which == "memory" ? Failure::OutOfMemory : Failure::Limit;
+  if (std::holds_alternative<EndedByViolation>(outcome.ending)) return Failure::Violation;
+  if (policy != OnViolation::Report && !outcome.violations.empty()) return Failure::Violation;
+  if (std::holds_alternative<Signaled>(outcome.ending)) return Failure::Signal;
+  return outcome.success() ? Failure::None : Failure::Command;
+}
+
+std::string task_manifest(const Task& task, const TaskRecord& record, const Outcome& outcome) {
+  const TaskRequest& request = task.request();
+  const TaskConfig& config = task.config();
+  const Durations& durations = task.durations();
+  json scratch = json::array();
+  for (const ScratchEntry& entry : record.scratch)
+    scratch.push_back({{"path", printable(entry.path)}, {"size_bytes", entry.size_bytes}});
+  const json changes = changes_as_json(record.changes);
+  const json result = {{"changes", changes},
+                       {"exit_code", record.exit_code},
+                       {"failure", to_string(record.failure)},
+                       {"stdout_sha256", sha256(outcome.standard_output.text)},
+                       {"stderr_sha256", sha256(outcome.standard_error.text)}};
+  const json manifest = {{"version", 1},
+                         {"task_id", request.id},
+                         {"run_id", task.run_id()},
+                         {"seed", request.seed ? json(*request.seed) : json()},
+                         {"repo_sha", task.checkout().commit},
+                         {"base_sha", task.checkout().commit},
+                         {"tree_sha", task.checkout().tree},
+                         {"submodules_missing", text_or_null(task.checkout().missing_submodules)},
+                         {"config_hash", text_or_null(config.hash)},
+                         {"lockfile_sha", text_or_null(task.environment().lockfile_sha)},
+                         {"lockfile_has_hashes", task.environment().has_hashes},
+                         {"venv_hash", task.environment().hash},
+                         {"os_fingerprint", os_fingerprint(task.environment().version)},
+                         {"hermetic", record.hermetic},
+                         {"scratch_path", printable(task.scratch_path())},
+                         {"worktree_path", printable(task.worktree_path())},
+                         {"venv_path", printable(task.venv_path())},
+                         {"model_shas", map_or_null(config.model_shas)},
+                         {"tokenizer_shas", map_or_null(config.tokenizer_shas)},
+                         {"quantization", map_or_null(config.quantization)},
+                         {"command", request.draft.command},
+                         {"exit_code", record.exit_code},
+                         {"failure", to_string(record.failure)},
+                         {"changes", changes},
+                         {"scratch", std::move(scratch)},
+                         {"durations",
+                          {{"setup_ms", milliseconds(durations.setup)},
+                           {"guard_ms", milliseconds(durations.guard)},
+                           {"command_ms", milliseconds(durations.command)},
+                           {"cleanup_ms", milliseconds(durations.cleanup)}}},
+                         {"cleanup",
+                          {{"made", record.certificate.made},
+                           {"removed", record.certificate.removed},
+                           {"left", record.certificate.left}}},
+                         {"stable_hash", record.stable_hash},
+                         {"result_hash", sha256(canonical_json(result))}};
+  return manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string task_metrics(const std::vector<Durations>& runs) {
+  json metrics = json::object();
+  for (const char* key :
+       {"bytes_per_solve", "tokens_prefill", "tokens_decode", "message_path_ms_p95",
+        "mcp_deref_ms_p95", "sae_accept_rate", "rollback_ms_p95", "pass_at_1"})
+    metrics[key] = nullptr;
+  const auto over_all = [&](std::chrono::nanoseconds Durations::*part, unsigned percent) {
+    if (runs.empty()) return json();
+    std::vector<double> values;
+    for (const Durations& run : runs) values.push_back(milliseconds(run.*part));
+    return json(percentile(std::move(values), percent));
+  };
+  metrics["e2e_latency_ms_p50"] = over_all(&Durations::command, 50);
+  metrics["e2e_latency_ms_p95"] = over_all(&Durations::command, 95);
+  metrics["sandbox_setup_ms_p50"] = over_all(&Durations::setup, 50);
+  metrics["sandbox_cleanup_ms_p95"] = over_all(&Durations::cleanup, 95);
+  metrics["network_guard_install_ms"] = over_all(&Durations::guard, 50);
+  metrics["runs"] = runs.size();
+  return metrics.dump(2) + "\n";
+}
+
+}  // namespace hermetic::task

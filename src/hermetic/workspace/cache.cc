@@ -1,0 +1,179 @@
+#include "hermetic/workspace/cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/workspace/sealed_tree.h"
+
+namespace hermetic {
+namespace {
+
+std::string usual_path() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string own = variable("HERMETIC_CACHE"); !own.empty()) return own;
+  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/'))
+    return base + "/hermetic";
+  if (const std::string home = variable("HOME"); home.starts_with('/'))
+    return home + "/.cache/hermetic";
+  return fmt::format("/var/tmp/hermetic-cache-{}", ::geteuid());
+}
+
+Error failed(std::string_view doing, const std::string& path, int error) {
+  return system_error(fmt::format("cannot {} '{}' of the cache", doing, printable(path)), error,
+                      "HERMETIC_CACHE names another directory for it");
+}
+
+Result<void> make_directories(const std::string& path) {
+  for (Components component(path); component.next();) {
+    const std::string part(component.prefix());
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", part, errno);
+  }
+  return {};
+}
+
+Result<UniqueFd> open_at(int parent, const std::string& name, int flags, mode_t mode = 0600) {
+  UniqueFd file(::openat(parent, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!file.is_open()) return failed("open", name, errno);
+  return file;
+}
+
+Result<void> lock(int file, int how, const std::string& name) {
+  while (::flock(file, how) != 0)
+    if (errno != EINTR) return failed("lock", name, errno);
+  return {};
+}
+
+Result<std::string> read_text(int directory, const std::string& name) {
+  const UniqueFd file = TRY(open_at(directory, name, O_RDONLY));
+  std::string text;
+  std::array<char, 65536> block;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), block.data(), block.size());
+    if (size < 0) return failed("read", name, errno);
+    if (size == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(size));
+  }
+}
+
+Result<void> write_text(int directory, const std::string& name, std::string_view text) {
+  const UniqueFd file = TRY(open_at(directory, name, O_WRONLY | O_CREAT | O_EXCL));
+  while (!text.empty()) {
+    const ssize_t size = ::write(file.get(), text.data(), text.size());
+    if (size < 0) return failed("write", name, errno);
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return {};
+}
+
+constexpr const char* kTree = "upper";  // where what a layered temp has changed is kept
+constexpr const char* kSeal = "seal";
+constexpr const char* kFacts = "facts";
+
+}  // namespace
+
+Result<Cache> Cache::open(std::string path) {
+  if (path.empty()) path = usual_path();
+  TRY(make_directories(path));
+  UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
+  struct stat status = {};
+  if (::fstat(directory.get(), &status) != 0) return failed("look at", path, errno);
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return unsupported(
+        fmt::format("'{}' cannot be the cache: others can write there", printable(path)),
+        "set HERMETIC_CACHE to a directory that is yours alone");
+  return Cache(std::move(path), std::move(directory));
+}
+
+Result<bool> Cache::is_intact(int entry, const std::string& name) const {
+  {
+    const std::lock_guard guard(seen_->mutex);
+    if (seen_->entries.contains(name)) return true;
+  }
+  const Result<std::string> seal = read_text(entry, kSeal);
+  const Result<UniqueFd> tree = open_directory(entry, kTree);
+  if (!seal || !tree) return false;
+  if (TRY(seal_of(tree->get())) != *seal) return false;
+  const std::lock_guard guard(seen_->mutex);
+  seen_->entries.insert(name);
+  return true;
+}
+
+// The lock stands beside the entry: it outlives what is made anew.
+Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, const Make& make) {
+  const std::string name = fmt::format("{}-{}", kind, key);
+  CachedTree found{.path = fmt::format("{}/{}/{}", path_, name, kTree), .facts = {}, .use = {}};
+  found.use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
+  TRY(lock(found.use.get(), LOCK_SH, name));
+  const auto use_if_intact = [&]() -> Result<bool> {
+    const Result<UniqueFd> entry = open_directory(directory_.get(), name);
+    if (!entry || !TRY(is_intact(entry->get(), name))) return false;
+    found.facts = TRY(read_text(entry->get(), kFacts));
+    (void)::futimens(found.use.get(), nullptr);  // who was not used for long may go
+    return true;
+  };
+  if (TRY(use_if_intact())) return found;
+
+  // Nobody uses it while we have it alone. Somebody may have made it while we waited.
+  TRY(lock(found.use.get(), LOCK_EX, name));
+  if (!TRY(use_if_intact())) {
+    const std::string making = name + ".making";
+    TRY(remove_tree(directory_.get(), making));  // left by one who was killed
+    TRY(remove_tree(directory_.get(), name));
+    if (::mkdirat(directory_.get(), making.c_str(), 0700) != 0)
+      return failed("make", making, errno);
+    Result<std::string> facts = make(fmt::format("{}/{}", path_, making));
+    if (!facts) {
+      (void)remove_tree(directory_.get(), making);
+      return std::move(facts).error();
+    }
+    const UniqueFd entry = TRY(open_directory(directory_.get(), making));
+    const UniqueFd tree = TRY(open_directory(entry.get(), kTree));
+    const std::string seal = TRY(seal_of(tree.get()));
+    TRY(write_text(entry.get(), kSeal, seal));
+    TRY(write_text(entry.get(), kFacts, *facts));
+    // After a loss of power the seal is there only if what it seals is.
+    if (::syncfs(entry.get()) != 0) return failed("write", making, errno);
+    if (::renameat(directory_.get(), making.c_str(), directory_.get(), name.c_str()) != 0)
+      return failed("name", name, errno);
+    found.facts = std::move(*facts);
+    found.made = true;
+    const std::lock_guard guard(seen_->mutex);
+    seen_->entries.insert(name);
+  }
+  TRY(lock(found.use.get(), LOCK_SH, name));
+  return found;
+}
+
+Result<std::vector<std::string>> Cache::remove_unused(unsigned days) const {
+  std::vector<std::string> removed;
+  const std::time_t oldest = std::time(nullptr) - std::time_t{days} * 24 * 60 * 60;
+  for (const std::string& lock_name : TRY(names_in(directory_.get()))) {
+    if (!lock_name.ends_with(".lock")) continue;
+    const UniqueFd use = TRY(open_at(directory_.get(), lock_name, O_RDWR));
+    struct stat status = {};
+    if (::fstat(use.get(), &status) != 0 || status.st_mtim.tv_sec > oldest) continue;
+    if (::flock(use.get(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody uses it
+    const std::string name = lock_name.substr(0, lock_name.size() - 5);
+    TRY(remove_tree(directory_.get(), name + ".making"));
+    TRY(remove_tree(directory_.get(), name));
+    removed.push_back(fmt::format("{}/{}", path_, name));
+  }
+  return removed;
+}
+
+}  // namespace hermetic

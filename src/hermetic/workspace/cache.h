@@ -1,0 +1,58 @@
+// Cache: trees that are made once and that many runs start from.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic {
+
+// One tree, which stays as long as this lives: nobody removes what is in use.
+struct CachedTree {
+  std::string path;   // never to be changed: others use it, too
+  std::string facts;  // what its maker had to say about it
+  bool made = false;  // by this very call
+  UniqueFd use;       // a shared lock
+};
+
+class Cache {
+ public:
+  // Made, with mode 0700, if it is not there. Empty: HERMETIC_CACHE, or 'hermetic' in
+  // XDG_CACHE_HOME or ~/.cache.
+  static Result<Cache> open(std::string path = {});
+
+  // Fills `place`/upper, an empty directory of its own, and returns what is to be remembered.
+  using Make = std::function<Result<std::string>(const std::string& place)>;
+
+  // The tree of this kind that was made of what `key` is the digest of; makes it if there is none,
+  // or if somebody has changed it since. Of several who want it at once one makes it and the others
+  // wait. A tree that was found to be as it was made is not looked through again by this object.
+  [[nodiscard]] Result<CachedTree> get(const std::string& kind, const std::string& key,
+                                       const Make& make);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // Removes trees that nobody has used for so many days and nobody uses now. Returns their names.
+  [[nodiscard]] Result<std::vector<std::string>> remove_unused(unsigned days) const;
+
+ private:
+  Cache(std::string path, UniqueFd directory)
+      : path_(std::move(path)), directory_(std::move(directory)), seen_(std::make_unique<Seen>()) {}
+
+  // What this object has looked through.
+  struct Seen {
+    std::mutex mutex;
+    std::set<std::string> entries;
+  };
+  [[nodiscard]] Result<bool> is_intact(int entry, const std::string& name) const;
+
+  std::string path_;
+  UniqueFd directory_;
+  std::unique_ptr<Seen> seen_;
+};
+
+}  // namespace hermetic

@@ -1,0 +1,205 @@
+#include "hermetic/workspace/changes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "hermetic/base/file_digest.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+// How the overlay file system marks what is gone: a character device 0:0 stands for one name, an
+// attribute of a directory for everything that the layers below have in it.
+bool is_whiteout(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
+}
+
+bool is_opaque(const std::string& directory) {
+  char value = 0;
+  return ::lgetxattr(directory.c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+std::string_view type_of(const struct stat& status) {
+  if (S_ISREG(status.st_mode)) return "file";
+  if (S_ISDIR(status.st_mode)) return "directory";
+  return S_ISLNK(status.st_mode) ? "link" : "other";
+}
+
+std::optional<struct stat> look_at(const std::string& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return status;
+}
+
+Result<std::string> digest_of(const std::string& path, const struct stat& status) {
+  if (S_ISLNK(status.st_mode)) return digest_of_link(AT_FDCWD, path, path);
+  if (!S_ISREG(status.st_mode)) return std::string();
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
+  return digest_of_file(file.get(), path);
+}
+
+Result<std::vector<std::string>> names_at(const std::string& path) {
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
+  return names_in(directory.get());
+}
+
+// What the layers together show.
+class Below {
+ public:
+  explicit Below(const std::vector<std::string>& layers) : layers_(layers) {}
+
+  // Where the object at a relative path is, if there is one.
+  [[nodiscard]] std::optional<std::string> find(const std::string& path) const {
+    const std::string rooted = "/" + path;
+    for (const std::string& layer : layers_) {
+      bool hidden = false;  // what the layers further below have is not shown
+      std::string place = layer;
+      for (Components component(rooted); component.next();) {
+        place += "/";
+        place += component.name();
+        const std::optional<struct stat> status = look_at(place);
+        if (!status) break;
+        if (is_whiteout(*status)) return std::nullopt;
+        if (component.prefix().size() == rooted.size()) return place;
+        if (!S_ISDIR(status->st_mode)) return std::nullopt;
+        hidden = hidden || is_opaque(place);
+      }
+      if (hidden) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  // The names in a directory, of all layers together.
+  [[nodiscard]] Result<std::set<std::string>> names(const std::string& path) const {
+    std::set<std::string> all;
+    for (const std::string& layer : layers_) {
+      const std::string place = join_below(layer, path);
+      const std::optional<struct stat> status = look_at(place);
+      if (!status || !S_ISDIR(status->st_mode)) continue;
+      for (std::string& name : TRY(names_at(place)))
+        if (find(join_names(path, name))) all.insert(std::move(name));
+    }
+    return all;
+  }
+
+  static std::string join_names(const std::string& path, const std::string& name) {
+    return path.empty() ? name : path + "/" + name;
+  }
+  static std::string join_below(const std::string& layer, const std::string& path) {
+    return path.empty() ? layer : layer + "/" + path;
+  }
+
+ private:
+  const std::vector<std::string>& layers_;
+};
+
+class Comparison {
+ public:
+  Comparison(const std::string& upper, const std::vector<std::string>& layers)
+      : upper_(upper), below_(layers) {}
+
+  Result<void> compare(const std::string& directory, bool covered,
+                       const std::vector<std::string>& skip = {}) {
+    const std::string place = Below::join_below(upper_, directory);
+    std::set<std::string> seen;
+    for (const std::string& name : TRY(names_at(place))) {
+      if (std::ranges::find(skip, name) != skip.end()) continue;
+      seen.insert(name);
+      TRY(compare_entry(Below::join_names(directory, name)));
+    }
+    if (!covered) return {};
+    for (const std::string& name : TRY(below_.names(directory)))
+      if (!seen.contains(name)) TRY(add_removed(Below::join_names(directory, name)));
+    return {};
+  }
+
+  std::vector<Change> finish() {
+    std::ranges::sort(changes_, {}, &Change::path);
+    return std::move(changes_);
+  }
+
+ private:
+  Result<void> compare_entry(const std::string& path) {
+    const std::string place = Below::join_below(upper_, path);
+    const std::optional<struct stat> now = look_at(place);
+    if (!now) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
+    if (is_whiteout(*now)) return add_removed(path);
+    const std::optional<std::string> old_place = below_.find(path);
+    const std::optional<struct stat> old = old_place ? look_at(*old_place) : std::nullopt;
+    const bool is_directory = S_ISDIR(now->st_mode);
+    if (old && (old->st_mode & S_IFMT) != (now->st_mode & S_IFMT)) {
+      if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
+    }
+    if (!old || !is_directory || old->st_mode != now->st_mode) {
+      Change change {
+        .kind = old ? Change::Kind::Modified : Change::Kind::Added, .path = path,
+        .type = std::string(type_of(*now)), .mode = now->st_mode & 07777U,
+        .size_bytes = is_directory ? 0 : static_cast<std::uint64_t>(now->st_size),
+        .digest = TRY(digest_of(place, *now))
+      };
+      const bool same = old && old->st_mode == now->st_mode && old->st_size == now->st_size &&
+                        !change.digest.empty() && TRY(digest_of(*old_place, *old))
+      == change.digest;
+      if (!same) changes_.push_back(std::move(change));
+    }
+    if (!is_directory) return {};
+    const bool was_directory = old && S_ISDIR(old->st_mode);
+    return compare(path, was_directory && is_opaque(place));
+  }
+
+  Result<void> add_removed(const std::string& path) {
+    const std::optional<std::string> old_place = below_.find(path);
+    const std::optional<struct stat> old = old_place ? look_at(*old_place) : std::nullopt;
+    if (!old) return {};  // made and removed again
+    changes_.push_back({.kind = Change::Kind::Removed,
+                        .path = path,
+                        .type = std::string(type_of(*old)),
+                        .digest = {}});
+    if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
+    return {};
+  }
+
+  Result<void> add_removed_below(const std::string& path) {
+    for (const std::string& name : TRY(below_.names(path)))
+      TRY(add_removed(Below::join_names(path, name)));
+    return {};
+  }
+
+  const std::string& upper_;
+  Below below_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+std::string_view to_string(Change::Kind kind) {
+  switch (kind) {
+    case Change::Kind::Added: return "added";
+    case Change::Kind::Modified: return "modified";
+    case Change::Kind::Removed: return "removed";
+  }
+  return "";
+}
+
+Result<std::vector<Change>> changes_in(const std::string& upper,
+                                       const std::vector<std::string>& layers,
+                                       const std::vector<std::string>& skip) {
+  Comparison comparison(upper, layers);
+  TRY(comparison.compare("", false, skip));
+  return comparison.finish();
+}
+
+}  // namespace hermetic

@@ -1,0 +1,26 @@
+// Repository: where git keeps what, and which commit it is at, without running git.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+
+namespace hermetic {
+
+struct Repository {
+  std::string git;                   // of this worktree: has HEAD
+  std::string common;                // of all its worktrees: has objects and references
+  std::vector<std::string> objects;  // other folders that objects are borrowed from
+};
+
+// `path` is a worktree, or a repository without one. All paths are real.
+[[nodiscard]] Result<Repository> find_repository(const std::string& path);
+
+// The commit of HEAD.
+[[nodiscard]] Result<std::string> head_of(const Repository& repository);
+
+// 40 or 64 hexadecimal digits.
+[[nodiscard]] bool is_commit(std::string_view text);
+
+}  // namespace hermetic

@@ -1,0 +1,188 @@
+#include "hermetic/workspace/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <utility>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+Error failed(std::string_view doing, const std::string& path) {
+  return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
+}
+
+Result<std::string> new_name() {
+  std::uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    return system_error("cannot get random bytes", errno);
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return fmt::format("run_{}_{:06x}", now.count(), random & 0xffffffU);
+}
+
+Result<std::string> absolute(const std::string& path) {
+  if (path.starts_with('/')) return normal_path(path);
+  std::array<char, PATH_MAX> here = {};
+  if (::getcwd(here.data(), here.size()) == nullptr)
+    return system_error("cannot find the current directory", errno);
+  return normal_path(std::string(here.data()) + "/" + path);
+}
+
+// Says where the folder will be before it is there, so that it is never there unsaid. Nothing if
+// somebody who clears up took it for one that was left, in the moment before it was locked.
+Result<UniqueFd> write_journal(const std::string& journal, const std::string& path) {
+  UniqueFd file(::open(journal.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open()) return failed("make the journal", journal);
+  struct stat status = {};
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(file.get(), &status) != 0 ||
+      status.st_nlink == 0)
+    return UniqueFd();
+  const std::string text = path + "\n";
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::fdatasync(file.get()) != 0)
+    return failed("write the journal", journal);
+  return file;
+}
+
+// Two runs of one task may begin and end at the same time: what is there may go again.
+Result<void> make_folders(const std::string& path, std::vector<std::string>& made) {
+  constexpr int kTries = 100;
+  for (int attempt = 0;; ++attempt) {
+    int error = 0;
+    for (Components component(path); component.next() && error == 0;) {
+      const std::string part(component.prefix());
+      if (::mkdir(part.c_str(), part == path ? 0700 : 0755) == 0)
+        made.push_back(part);
+      else if (errno != EEXIST || part == path)
+        error = errno;
+    }
+    if (error == 0) return {};
+    errno = error;
+    if (error != ENOENT || attempt >= kTries) return failed("make", path);
+  }
+}
+
+std::string journal_text(int file) {
+  std::array<char, PATH_MAX + 1> text = {};
+  const ssize_t size = ::pread(file, text.data(), text.size(), 0);
+  std::string path(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return path.ends_with('\n') ? path.substr(0, path.size() - 1) : "";
+}
+
+// The very folder that was made: it has the name of its journal and is ours.
+bool is_run_folder(const std::string& path, const std::string& name) {
+  struct stat status = {};
+  return path.starts_with('/') && path.ends_with("/" + name) &&
+         ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == ::geteuid();
+}
+
+}  // namespace
+
+Result<void> check_task_name(const std::string& name) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  if (plain && !name.empty() && !name.starts_with('.') && name.size() <= 128) return {};
+  return invalid(fmt::format("'{}' cannot name a task", printable(name)),
+                 "use up to 128 letters, digits, '.', '_' and '-', and no dot at the start");
+}
+
+Result<RunFolder> RunFolder::make(const std::string& scratch, const std::string& task,
+                                  const std::string& journals) {
+  TRY(check_task_name(task));
+  const std::string top = TRY(absolute(scratch));
+  if (::mkdir(journals.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", journals);
+  RunFolder folder;
+  while (!folder.lock_.is_open()) {
+    folder.run_ = TRY(new_name());
+    folder.journal_ = journals + "/" + folder.run_;
+    folder.path_ = fmt::format("{}/{}/{}", top, task, folder.run_);
+    Result<UniqueFd> journal = write_journal(folder.journal_, folder.path_);
+    if (!journal) folder.path_.clear();  // nothing was made
+    folder.lock_ = TRY(std::move(journal));
+  }
+  folder.made_.push_back(folder.journal_);
+  TRY(make_folders(folder.path_, folder.made_));
+  return folder;
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      run_(std::move(other.run_)),
+      journal_(std::move(other.journal_)),
+      lock_(std::move(other.lock_)),
+      made_(std::move(other.made_)) {}
+
+RunFolder::~RunFolder() { (void)remove(); }
+
+Result<std::string> RunFolder::add(const std::string& name) {
+  std::string path = path_ + "/" + name;
+  if (::mkdir(path.c_str(), 0700) != 0) return failed("make", path);
+  made_.push_back(path);
+  return path;
+}
+
+Certificate RunFolder::remove() {
+  Certificate certificate;
+  if (path_.empty()) return certificate;
+  certificate.made = made_;
+  const std::string path = std::exchange(path_, {});
+  const Result<void> gone = remove_tree(AT_FDCWD, path);
+  if (!gone) {
+    // The journal stays: hermetic gc tries again.
+    certificate.left.push_back(fmt::format("{}: {}", path, gone.error().message));
+    return certificate;
+  }
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
+    if (*made == journal_) continue;
+    // Others may have come to the folders above; those stay until the last one goes.
+    if (is_within(*made, path) || ::rmdir(made->c_str()) == 0 || errno == ENOENT)
+      certificate.removed.push_back(*made);
+    else if (errno != ENOTEMPTY && errno != EEXIST)
+      certificate.left.push_back(failed("remove", *made).message);
+  }
+  if (::unlink(journal_.c_str()) == 0)
+    certificate.removed.push_back(journal_);
+  else
+    certificate.left.push_back(failed("remove", journal_).message);
+  return certificate;
+}
+
+std::vector<std::string> remove_abandoned_runs(const std::string& journals) {
+  std::vector<std::string> removed;
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, journals);
+  if (!directory) return removed;
+  const Result<std::vector<std::string>> names = names_in(directory->get());
+  if (!names) return removed;
+  for (const std::string& name : *names) {
+    const UniqueFd journal(
+        ::openat(directory->get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (!journal.is_open() || ::flock(journal.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    const std::string path = journal_text(journal.get());
+    if (is_run_folder(path, name)) {
+      if (!remove_tree(AT_FDCWD, path)) continue;
+      (void)::rmdir(std::string(parent_of(path)).c_str());  // of the task, if it is empty
+      removed.push_back(path);
+    }
+    (void)::unlinkat(directory->get(), name.c_str(), 0);
+  }
+  return removed;
+}
+
+}  // namespace hermetic

@@ -1,0 +1,59 @@
+// RunFolder: the folder of one run of a task, which is gone when the run is, whatever happens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
+
+namespace hermetic {
+
+// What was made on the host for a run, and what of it is gone again.
+struct Certificate {
+  std::vector<std::string> made;  // in this order
+  std::vector<std::string> removed;
+  std::vector<std::string> left;  // with the reason; empty if all is well
+};
+
+// Before the folder is made, a journal says where it will be; it is locked as long as we live. So
+// whoever comes later finds and removes the folder of a run that was killed.
+class RunFolder {
+ public:
+  // Makes SCRATCH/TASK/RUN; `journals` is a directory of this user alone. The name of the run is
+  // new.
+  static Result<RunFolder> make(const std::string& scratch, const std::string& task,
+                                const std::string& journals);
+
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&&) = delete;
+  ~RunFolder();  // removes it
+
+  // Makes a directory of this name in the folder.
+  [[nodiscard]] Result<std::string> add(const std::string& name);
+
+  // Removes all of it, and the folders above it that it had to make and that are empty.
+  [[nodiscard]] Certificate remove();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& run() const { return run_; }
+
+ private:
+  RunFolder() = default;
+
+  std::string path_;  // absolute; "" once it is removed
+  std::string run_;   // "run_1763258041123_5f0c12"
+  std::string journal_;
+  UniqueFd lock_;
+  std::vector<std::string> made_;
+};
+
+// A name that can be part of a path: letters, digits, '.', '_' and '-', and it starts with no dot.
+[[nodiscard]] Result<void> check_task_name(const std::string& name);
+
+// The folders of runs that were killed: removed, and named.
+[[nodiscard]] std::vector<std::string> remove_abandoned_runs(const std::string& journals);
+
+}  // namespace hermetic
