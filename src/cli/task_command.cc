@@ -48,7 +48,11 @@ Result<int> run_task(const Arguments& arguments) {
   Cache cache = TRY(Cache::open());
   Task task = TRY(Task::set_up(request, cache, *backend));
   const Spec spec = TRY(task.spec());
-  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  Finished finished {
+    .plan = TRY(make_plan(spec, backend->probe()))
+    , .outcome = {}
+  };
+  const Plan& plan = finished.plan;
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));
@@ -59,16 +63,11 @@ Result<int> run_task(const Arguments& arguments) {
   if (arguments.has("--evidence"))
     evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
-  const Outcome outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
+  finished.outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
+  const Outcome& outcome = finished.outcome;
 
-  TaskRecord record {
-    .stable_hash = TRY(task.stable_hash())
-    , .changes = TRY(task.changes())
-    , .scratch = TRY(task.scratch_listing())
-    , .certificate = {}, .hermetic = was_hermetic(plan, outcome),
-      .failure = task::failure_of(outcome, spec.on_violation),
-      .exit_code = exit_code_of(outcome, spec.on_violation)
-  };
+  TaskRecord record =
+      TRY(task::record_of(task, finished, exit_code_of(outcome, plan.on_violation)));
   if (arguments.has("--keep-changes")) TRY(keep_changes(task, arguments.last("--keep-changes")));
   record.certificate = task.clean_up();
   if (const std::string denied = violation_report(outcome.violations, redaction, 5);
@@ -84,6 +83,27 @@ Result<int> run_task(const Arguments& arguments) {
   return record.certificate.left.empty() ? record.exit_code : kFailed;
 }
 
+// The same, but what the command has made is frozen instead of removed.
+Result<int> make_snapshot(const Arguments& arguments) {
+  task::TaskRequest request = TRY(task_request(arguments, NeedsId::No));
+  const std::string& name = arguments.words.back();
+  if (request.id.empty()) request.id = name;
+  const std::unique_ptr<Backend> backend = TRY(backend_named(""));
+  Cache cache = TRY(Cache::open());
+  request.scratch = cache.path() + "/preparing";
+  Task task = TRY(Task::set_up(request, cache, *backend));
+  const Spec spec = TRY(task.spec());
+  const Plan plan = TRY(make_plan(spec, backend->probe()));
+  const Redaction redaction = redaction_for(plan);
+  EventSinks events(redaction);
+  TRY(events.open(arguments));
+  const Outcome outcome = TRY(run_plan(*backend, plan, RunOptions(), events, task.durations()));
+  TRY(events.close());
+  const int exit_code = exit_code_of(outcome, plan.on_violation);
+  if (exit_code == kSuccess) TRY(task.freeze(name, cache));
+  return exit_code;
+}
+
 }  // namespace
 
 int task_main(std::span<char* const> words) {
@@ -91,9 +111,12 @@ int task_main(std::span<char* const> words) {
   if (!arguments) return report(arguments.error());
   if (arguments->has("--help")) return print(help_for(task_description())), kSuccess;
   const std::string act = arguments->words.empty() ? "" : arguments->words.front();
-  Result<int> exit_code = invalid(fmt::format("'hermetic task' cannot '{}'", printable(act)),
-                                  "hermetic task run|selftest, see 'hermetic task --help'");
+  Result<int> exit_code =
+      invalid(fmt::format("'hermetic task' cannot '{}'", printable(act)),
+              "hermetic task run|batch|snapshot|selftest, see 'hermetic task --help'");
   if (act == "run" && arguments->words.size() == 1) exit_code = run_task(*arguments);
+  if (act == "snapshot" && arguments->words.size() == 2) exit_code = make_snapshot(*arguments);
+  if (act == "batch" && arguments->words.size() == 2) exit_code = task_batch(*arguments);
   if (act == "selftest" && arguments->words.size() == 1) exit_code = task_selftest(*arguments);
   return exit_code ? *exit_code : report(exit_code.error());
 }

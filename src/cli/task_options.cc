@@ -24,17 +24,19 @@ Result<std::optional<std::uint32_t>> seed_of(const Arguments& arguments) {
 
 }  // namespace
 
-Result<task::TaskRequest> task_request(const Arguments& arguments) {
+Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs_id) {
   task::TaskRequest request;
   request.draft = TRY(draft_of_options(arguments));
   if (arguments.has("--spec"))
     return invalid("'hermetic task' takes no --spec", "say what it needs with options");
   request.id = arguments.last("--task-id");
-  if (request.id.empty()) return invalid("no task", "name it with --task-id");
+  if (request.id.empty() && needs_id == NeedsId::Yes)
+    return invalid("no task", "name it with --task-id");
   request.repository = TRY(absolute_path(arguments.has("--repo") ? arguments.last("--repo") : "."));
   request.revision = arguments.last("--sha");
   request.seed = TRY(seed_of(arguments));
   request.config = arguments.last("--config");
+  request.from = arguments.last("--from");
   if (arguments.has("--scratch")) request.scratch = arguments.last("--scratch");
   request.python.lockfile = arguments.last("--lockfile");
   if (arguments.has("--python")) request.python.interpreter = arguments.last("--python");
@@ -49,7 +51,7 @@ const Subcommand& task_description() {
   static const Subcommand description = [] {
     Subcommand task{
         .name = "task",
-        .synopsis = "run|selftest --repo DIR --task-id ID [OPTION]... [-- COMMAND...]",
+        .synopsis = "run|selftest|batch FILE|snapshot NAME [OPTION]... [-- COMMAND...]",
         .summary = "Runs a command in a fresh worktree and a fresh Python environment.",
         .options = {
             {"--repo", "DIR", "the git repository (the current directory)"},
@@ -61,14 +63,21 @@ const Subcommand& task_description() {
             {"--index", "URL", "where packages are that are not there"},
             {"--python", "PROGRAM", "the interpreter (/usr/bin/python3)"},
             {"--config", "FILE", "names models, tokenizers and quantization for the manifest"},
+            {"--from", "NAME", "start from what 'task snapshot NAME' has made"},
             {"--scratch", "DIR", "where the folder of the run is while it lasts (scratch)"},
             {"--manifest", "FILE", "write down what was run, how, and what came of it"},
             {"--metrics", "FILE", "write down how long it all took"},
-            {"--keep-changes", "DIR", "keep what the command changed in the worktree in DIR"},
+            {"--keep-changes", "DIR",
+             "keep what the command changed in the worktree in DIR (batch: beside each result)"},
             {"--evidence", "DIR", "leave a folder that others can check: DIR"},
             {"--key", "FILE", "sign the evidence"},
             {"--events", "FILE", "write a line of JSON to FILE for each event"},
             {"--prove", "", "first try inside what must fail there"},
+            {"--out", "DIR",
+             "batch: the folder of the results; one that was begun is gone on with"},
+            {"--jobs", "COUNT", "batch: so many at once (as many as there are processors)"},
+            {"--retries", "COUNT",
+             "batch: how often to try again what could not be set up (1); never a command"},
             {"--quiet", "", "say nothing about how the run ended"},
         }};
     for (const Option& option : spec_options())

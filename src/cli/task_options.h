@@ -7,7 +7,12 @@
 namespace hermetic::cli {
 
 // What --repo, --sha, --task-id and the others say.
-[[nodiscard]] Result<task::TaskRequest> task_request(const Arguments& arguments);
+enum class NeedsId { Yes, No };
+[[nodiscard]] Result<task::TaskRequest> task_request(const Arguments& arguments,
+                                                     NeedsId needs_id = NeedsId::Yes);
+
+// hermetic task batch FILE: the tasks of a file, several at once.
+[[nodiscard]] Result<int> task_batch(const Arguments& arguments);
 
 // hermetic task selftest: two runs of one task must have the same hash and leave nothing.
 [[nodiscard]] Result<int> task_selftest(const Arguments& arguments);

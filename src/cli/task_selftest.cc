@@ -60,14 +60,8 @@ Result<Round> run_once(const task::TaskRequest& request, Cache& cache, Backend& 
   options.standard_input = -1;
   options.capture_bytes = std::size_t{1} << 20U;
   const Finished finished = TRY(task.run(backend, options, events));
-  task::TaskRecord record {
-    .stable_hash = TRY(task.stable_hash())
-    , .changes = TRY(task.changes())
-    , .scratch = TRY(task.scratch_listing())
-    , .certificate = {}, .hermetic = finished.hermetic(),
-      .failure = task::failure_of(finished.outcome, OnViolation::Report),
-      .exit_code = exit_code_of(finished.outcome, OnViolation::Report)
-  };
+  task::TaskRecord record = TRY(
+      task::record_of(task, finished, exit_code_of(finished.outcome, finished.plan.on_violation)));
   record.certificate = task.clean_up();
   struct stat status = {};
   Round round{.stable_hash = record.stable_hash,

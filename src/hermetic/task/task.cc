@@ -18,31 +18,12 @@
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/preparation.h"
+#include "hermetic/task/snapshot.h"
 
 namespace hermetic::task {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Tells how long it took until the command could start.
-class StartWatch final : public EventSink {
- public:
-  StartWatch(EventSink& next, Durations& durations)
-      : next_(next), durations_(durations), begin_(Clock::now()) {}
-
-  void on_event(const Event& event) override {
-    if (event.kind == Event::Kind::Started && durations_.guard.count() == 0)
-      durations_.guard = Clock::now() - begin_;
-    next_.on_event(event);
-  }
-  void on_sample(const Usage& usage) override { next_.on_sample(usage); }
-  [[nodiscard]] bool is_listening() const override { return next_.is_listening(); }
-
- private:
-  EventSink& next_;
-  Durations& durations_;
-  Clock::time_point begin_;
-};
 
 Result<void> list(int directory, const std::string& path, std::vector<ScratchEntry>& entries) {
   for (const std::string& name : TRY(names_in(directory))) {
@@ -63,12 +44,13 @@ Result<void> list(int directory, const std::string& path, std::vector<ScratchEnt
 }  // namespace
 
 Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
-           RunFolder folder)
+           std::optional<CachedTree> snapshot, RunFolder folder)
     : request_(std::move(request)),
       draft_(request_.draft),
       checkout_(std::move(checkout)),
       environment_(std::move(environment)),
       config_(std::move(config)),
+      snapshot_(std::move(snapshot)),
       folder_(std::move(folder)),
       scratch_path_(folder_.path()) {}
 
@@ -78,20 +60,34 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   TaskConfig config = TRY(load_task_config(request.config));
   Checkout checkout = TRY(check_out(request.repository, request.revision, cache, backend));
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
+  std::optional<CachedTree> snapshot;
+  if (!request.from.empty())
+    snapshot = TRY(find_snapshot(request.from, checkout, environment, cache));
   const std::string journals = cache.path() + "/journals";
   (void)remove_abandoned_runs(journals);
   RunFolder folder = TRY(RunFolder::make(request.scratch, request.id, journals));
   for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
   Task task(request, std::move(checkout), std::move(environment), std::move(config),
-            std::move(folder));
+            std::move(snapshot), std::move(folder));
   task.durations_.setup = Clock::now() - begin;
   return task;
 }
 
-SpecBuilder Task::builder(const std::string& checkout, const std::string& environment,
-                          const std::string& empty) const {
+Task::Layers Task::layers() const {
+  Layers layers{.worktree = {checkout_.cached.path},
+                .environment = {environment_.cached.path},
+                .scratch = {scratch_path_ + "/empty"},
+                .changes = scratch_path_};
+  if (!snapshot_) return layers;
+  layers.worktree.insert(layers.worktree.begin(), snapshot_->path + "/worktree");
+  layers.environment.insert(layers.environment.begin(), snapshot_->path + "/venv");
+  layers.scratch = {snapshot_->path + "/scratch"};
+  return layers;
+}
+
+SpecBuilder Task::builder(const Layers& layers) const {
   const auto changes = [&](const char* name) {
-    return empty.starts_with(scratch_path_) ? fmt::format("{}/{}", scratch_path_, name) : "";
+    return layers.changes.empty() ? "" : fmt::format("{}/{}", layers.changes, name);
   };
   Draft base;
   const std::string seed = std::to_string(request_.seed.value_or(0));
@@ -106,35 +102,44 @@ SpecBuilder Task::builder(const std::string& checkout, const std::string& enviro
   base.directory = kWorktree;
   SpecBuilder result(base);
   for (const std::string& directory : toolchain_directories()) result.input(directory);
-  result.temp_over(kWorktree, {checkout}, changes("worktree"))
-      .temp_over(kEnvironment, {environment}, changes("venv"))
-      .temp_over(kScratch, {empty}, changes("scratch"))
+  result.temp_over(kWorktree, layers.worktree, changes("worktree"))
+      .temp_over(kEnvironment, layers.environment, changes("venv"))
+      .temp_over(kScratch, layers.scratch, changes("scratch"))
       .overlay(draft_);
   return result;
 }
 
-Result<Spec> Task::spec() const {
-  return builder(checkout_.cached.path, environment_.cached.path, scratch_path_ + "/empty").build();
-}
+Result<Spec> Task::spec() const { return builder(layers()).build(); }
 
 Result<Spec> Task::portable_spec() const {
-  return builder("/task/checkout/" + checkout_.commit, "/task/environment/" + environment_.hash,
-                 "/task/empty")
-      .lookup(look_up_by_name)
-      .build();
+  Layers names{.worktree = {"/task/checkout/" + checkout_.commit},
+               .environment = {"/task/environment/" + environment_.hash},
+               .scratch = {"/task/empty"},
+               .changes = {}};
+  if (snapshot_) names.scratch = {"/task/snapshot/" + sha256(snapshot_->facts)};
+  return builder(names).lookup(look_up_by_name).build();
 }
 
-Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSink& events) {
+Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSink& events,
+                           const OnRun& on_run) {
   const Spec whole = TRY(spec());
-  StartWatch watch(events, durations_);
+  Finished finished {
+    .plan = TRY(make_plan(whole, backend.probe()))
+    , .outcome = {}
+  };
   const Clock::time_point begin = Clock::now();
-  Result<Finished> finished = execute(whole, backend, options, watch);
+  const std::unique_ptr<Run> run = TRY(backend.start(finished.plan, options, events));
+  durations_.guard = Clock::now() - begin;
+  if (on_run) on_run(run.get());
+  Result<Outcome> outcome = run->wait();
+  if (on_run) on_run(nullptr);
   durations_.command += Clock::now() - begin;
+  finished.outcome = TRY(std::move(outcome));
   return finished;
 }
 
 Result<std::vector<Change>> Task::changes() const {
-  return changes_in(worktree_path() + "/upper", {checkout_.cached.path}, {".git"});
+  return changes_in(worktree_path() + "/upper", layers().worktree, {".git"});
 }
 
 Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
@@ -156,6 +161,13 @@ Result<void> Task::keep_changes(const std::string& directory) {
     return system_error(fmt::format("cannot keep the changes in '{}'", printable(directory)),
                         errno);
   return copy_tree(AT_FDCWD, upper, AT_FDCWD, directory);
+}
+
+Result<void> Task::freeze(const std::string& name, Cache& cache) {
+  const std::string hash = TRY(stable_hash());
+  TRY(keep_snapshot(name, hash, scratch_path_, checkout_, environment_, cache));
+  (void)clean_up();
+  return {};
 }
 
 Certificate Task::clean_up() {

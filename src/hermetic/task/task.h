@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ struct TaskRequest {
   std::string config = {};  // a file that names models, tokenizers, quantization; may be empty
   std::string scratch = "scratch";
   PythonRequest python = {};
+  std::string from = {};  // the name of a snapshot to start from; empty: none
   // The command, limits, and what else it may read, reach or know. Its network is none unless it
   // says otherwise.
   Draft draft = {};
@@ -60,9 +62,11 @@ class Task {
   [[nodiscard]] Result<Spec> portable_spec() const;
   void set_command(std::vector<std::string> command) { draft_.command = std::move(command); }
 
-  // Runs the command; may be called again. Wall time is counted in durations().
-  [[nodiscard]] Result<Finished> run(Backend& backend, const RunOptions& options,
-                                     EventSink& events);
+  // Runs the command; may be called again. How long it took is counted in durations(). `on_run`
+  // gets the run when it is there, to be ended from another thread, and null before it goes.
+  using OnRun = std::function<void(Run* run)>;
+  [[nodiscard]] Result<Finished> run(Backend& backend, const RunOptions& options, EventSink& events,
+                                     const OnRun& on_run = {});
 
   // What has become of the worktree and of the scratch folder so far.
   [[nodiscard]] Result<std::vector<Change>> changes() const;
@@ -71,6 +75,10 @@ class Task {
   // Moves what the command changed in the worktree to `directory`, which must not be there yet:
   // files as they are now, removed ones as character devices 0:0.
   [[nodiscard]] Result<void> keep_changes(const std::string& directory);
+
+  // Freezes what the commands so far have made of the worktree, the environment and the scratch
+  // folder, under a name. Any number of tasks can start from it. Ends this one.
+  [[nodiscard]] Result<void> freeze(const std::string& name, Cache& cache);
 
   // Removes everything on the host. Nothing but what was read before can be read after it.
   [[nodiscard]] Certificate clean_up();
@@ -92,16 +100,24 @@ class Task {
 
  private:
   Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
-       RunFolder folder);
+       std::optional<CachedTree> snapshot, RunFolder folder);
 
-  [[nodiscard]] SpecBuilder builder(const std::string& checkout, const std::string& environment,
-                                    const std::string& empty) const;
+  // One layer over another, as they are called on this host or everywhere.
+  struct Layers {
+    std::vector<std::string> worktree;
+    std::vector<std::string> environment;
+    std::vector<std::string> scratch;
+    std::string changes;  // the folder that keeps them; empty: nothing is kept
+  };
+  [[nodiscard]] Layers layers() const;
+  [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
 
   TaskRequest request_;
   Draft draft_;
   Checkout checkout_;
   PythonEnvironment environment_;
   TaskConfig config_;
+  std::optional<CachedTree> snapshot_;
   RunFolder folder_;
   std::string scratch_path_;  // also when the folder is gone
   Durations durations_;

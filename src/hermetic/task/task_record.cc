@@ -64,14 +64,34 @@ std::string_view to_string(Failure failure) {
   return "";
 }
 
-Failure failure_of(const Outcome& outcome, OnViolation policy) {
+Failure failure_of(const Plan& plan, const Outcome& outcome) {
   if (std::holds_alternative<TimedOut>(outcome.ending)) return Failure::Timeout;
   if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
     return over->which == "memory" ? Failure::OutOfMemory : Failure::Limit;
   if (std::holds_alternative<EndedByViolation>(outcome.ending)) return Failure::Violation;
-  if (policy != OnViolation::Report && !outcome.violations.empty()) return Failure::Violation;
+  if (plan.on_violation != OnViolation::Report && !outcome.violations.empty())
+    return Failure::Violation;
   if (std::holds_alternative<Signaled>(outcome.ending)) return Failure::Signal;
   return outcome.success() ? Failure::None : Failure::Command;
+}
+
+Result<TaskRecord> record_of(const Task& task, const Finished& finished, int exit_code) {
+  return TaskRecord {
+    .stable_hash = TRY(task.stable_hash())
+    , .changes = TRY(task.changes())
+    , .scratch = TRY(task.scratch_listing())
+    , .certificate = {}, .hermetic = finished.hermetic(),
+      .failure = failure_of(finished.plan, finished.outcome), .exit_code = exit_code
+  };
+}
+
+std::string result_hash(const TaskRecord& record, const Outcome& outcome) {
+  const json result = {{"changes", changes_as_json(record.changes)},
+                       {"exit_code", record.exit_code},
+                       {"failure", to_string(record.failure)},
+                       {"stdout_sha256", sha256(outcome.standard_output.text)},
+                       {"stderr_sha256", sha256(outcome.standard_error.text)}};
+  return sha256(canonical_json(result));
 }
 
 std::string task_manifest(const Task& task, const TaskRecord& record, const Outcome& outcome) {
@@ -81,12 +101,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
   json scratch = json::array();
   for (const ScratchEntry& entry : record.scratch)
     scratch.push_back({{"path", printable(entry.path)}, {"size_bytes", entry.size_bytes}});
-  const json changes = changes_as_json(record.changes);
-  const json result = {{"changes", changes},
-                       {"exit_code", record.exit_code},
-                       {"failure", to_string(record.failure)},
-                       {"stdout_sha256", sha256(outcome.standard_output.text)},
-                       {"stderr_sha256", sha256(outcome.standard_error.text)}};
+
   const json manifest = {{"version", 1},
                          {"task_id", request.id},
                          {"run_id", task.run_id()},
@@ -110,7 +125,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
                          {"command", request.draft.command},
                          {"exit_code", record.exit_code},
                          {"failure", to_string(record.failure)},
-                         {"changes", changes},
+                         {"changes", changes_as_json(record.changes)},
                          {"scratch", std::move(scratch)},
                          {"durations",
                           {{"setup_ms", milliseconds(durations.setup)},
@@ -122,7 +137,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
                            {"removed", record.certificate.removed},
                            {"left", record.certificate.left}}},
                          {"stable_hash", record.stable_hash},
-                         {"result_hash", sha256(canonical_json(result))}};
+                         {"result_hash", result_hash(record, outcome)}};
   return manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -22,7 +22,7 @@ enum class Failure {
   Infra,      // the sandbox, the checkout or the environment could not be made
 };
 [[nodiscard]] std::string_view to_string(Failure failure);  // "none", "command", "timeout"…
-[[nodiscard]] Failure failure_of(const Outcome& outcome, OnViolation policy);
+[[nodiscard]] Failure failure_of(const Plan& plan, const Outcome& outcome);
 
 // Everything about one run, read before the folder goes.
 struct TaskRecord {
@@ -34,6 +34,13 @@ struct TaskRecord {
   Failure failure = Failure::None;
   int exit_code = 0;
 };
+
+// Reads all of it but the certificate, which comes with clean_up().
+[[nodiscard]] Result<TaskRecord> record_of(const Task& task, const Finished& finished,
+                                           int exit_code);
+
+// Of what came out of it: equal runs of a deterministic command have the same.
+[[nodiscard]] std::string result_hash(const TaskRecord& record, const Outcome& outcome);
 
 // JSON, with every key of the format; what is not known is null.
 [[nodiscard]] std::string task_manifest(const Task& task, const TaskRecord& record,

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,18 @@ Result<UniqueFd> write_journal(const std::string& journal, const std::string& pa
   return file;
 }
 
+constexpr const char* kMade = "user.hermetic.made";
+
+// The folders above a run's that some run had to make, and that are empty now.
+void leave_folders_above(std::string path, std::vector<std::string>& removed) {
+  for (;;) {
+    path = std::string(parent_of(path));
+    char value = 0;
+    if (::lgetxattr(path.c_str(), kMade, &value, 1) != 1 || ::rmdir(path.c_str()) != 0) return;
+    removed.push_back(path);
+  }
+}
+
 // Two runs of one task may begin and end at the same time: what is there may go again.
 Result<void> make_folders(const std::string& path, std::vector<std::string>& made) {
   constexpr int kTries = 100;
@@ -65,10 +78,13 @@ Result<void> make_folders(const std::string& path, std::vector<std::string>& mad
     int error = 0;
     for (Components component(path); component.next() && error == 0;) {
       const std::string part(component.prefix());
-      if (::mkdir(part.c_str(), part == path ? 0700 : 0755) == 0)
+      if (::mkdir(part.c_str(), part == path ? 0700 : 0755) == 0) {
         made.push_back(part);
-      else if (errno != EEXIST || part == path)
+        // Who made it may not be the last to leave it.
+        (void)::setxattr(part.c_str(), kMade, "1", 1, 0);
+      } else if (errno != EEXIST || part == path) {
         error = errno;
+      }
     }
     if (error == 0) return {};
     errno = error;
@@ -149,14 +165,10 @@ Certificate RunFolder::remove() {
     certificate.left.push_back(fmt::format("{}: {}", path, gone.error().message));
     return certificate;
   }
-  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
-    if (*made == journal_) continue;
-    // Others may have come to the folders above; those stay until the last one goes.
-    if (is_within(*made, path) || ::rmdir(made->c_str()) == 0 || errno == ENOENT)
-      certificate.removed.push_back(*made);
-    else if (errno != ENOTEMPTY && errno != EEXIST)
-      certificate.left.push_back(failed("remove", *made).message);
-  }
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made)
+    if (is_within(*made, path)) certificate.removed.push_back(*made);
+  // Others may have come to the folders above; those stay until the last one goes.
+  leave_folders_above(path, certificate.removed);
   if (::unlink(journal_.c_str()) == 0)
     certificate.removed.push_back(journal_);
   else
@@ -177,8 +189,8 @@ std::vector<std::string> remove_abandoned_runs(const std::string& journals) {
     const std::string path = journal_text(journal.get());
     if (is_run_folder(path, name)) {
       if (!remove_tree(AT_FDCWD, path)) continue;
-      (void)::rmdir(std::string(parent_of(path)).c_str());  // of the task, if it is empty
       removed.push_back(path);
+      leave_folders_above(path, removed);
     }
     (void)::unlinkat(directory->get(), name.c_str(), 0);
   }
