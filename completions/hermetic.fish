@@ -177,6 +177,8 @@ complete -c hermetic -n '__fish_seen_subcommand_from task' -l lockfile -r -F -d 
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l wheels -r -F -d 'a directory in which the packages are'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l index -x -d 'where packages are that are not there'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l python -x -d 'the interpreter (/usr/bin/python3)'
+complete -c hermetic -n '__fish_seen_subcommand_from task' -l node-lockfile -r -F -d 'a package-lock.json; its packages are in node_modules'
+complete -c hermetic -n '__fish_seen_subcommand_from task' -l npm-cache -r -F -d 'npm'\''s cache, in which those packages are'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l config -r -F -d 'names models, tokenizers and quantization for the manifest'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l from -x -d 'start from what '\''task snapshot NAME'\'' has made'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l scratch -r -F -d 'where the folder of the run is while it lasts (scratch)'

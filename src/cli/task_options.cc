@@ -22,6 +22,20 @@ Result<std::optional<std::uint32_t>> seed_of(const Arguments& arguments) {
   return std::optional(seed);
 }
 
+// The host of a URL is all that may be reached while an environment is made.
+Result<NetworkPolicy> only_host_of(const std::string& url) {
+  const bool plain = url.starts_with("http://");
+  const std::size_t begin = url.find("://");
+  if (!plain && !url.starts_with("https://"))
+    return invalid(fmt::format("'{}' is no URL of an index", printable(url)),
+                   "write http://host/… or https://host/…");
+  std::string host = url.substr(begin + 3, url.find('/', begin + 3) - begin - 3);
+  if (const std::size_t user = host.rfind('@'); user != std::string::npos)
+    return invalid("the URL of the index has a password in it", "which everybody could read");
+  if (host.find(':') == std::string::npos) host += plain ? ":80" : ":443";
+  return NetworkPolicy::allow_hosts({host});
+}
+
 }  // namespace
 
 Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs_id) {
@@ -43,7 +57,11 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
   for (const Given& given : arguments.options) {
     if (given.name == "--wheels") request.python.wheels.push_back(TRY(absolute_path(given.value)));
   }
+  request.node = {.lockfile = arguments.last("--node-lockfile"),
+                  .cache = arguments.last("--npm-cache")};
   request.python.index = arguments.last("--index");
+  if (!request.python.index.empty())
+    request.python.network = TRY(only_host_of(request.python.index));
   return request;
 }
 
@@ -62,6 +80,8 @@ const Subcommand& task_description() {
             {"--wheels", "DIR", "a directory in which the packages are"},
             {"--index", "URL", "where packages are that are not there"},
             {"--python", "PROGRAM", "the interpreter (/usr/bin/python3)"},
+            {"--node-lockfile", "FILE", "a package-lock.json; its packages are in node_modules"},
+            {"--npm-cache", "DIR", "npm's cache, in which those packages are"},
             {"--config", "FILE", "names models, tokenizers and quantization for the manifest"},
             {"--from", "NAME", "start from what 'task snapshot NAME' has made"},
             {"--scratch", "DIR", "where the folder of the run is while it lasts (scratch)"},

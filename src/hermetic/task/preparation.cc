@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "hermetic/base/text.h"
@@ -20,9 +21,17 @@ class Silence final : public EventSink {
   [[nodiscard]] bool is_listening() const override { return false; }
 };
 
-std::string last_lines(const std::string& text) {
+// The end of what was said, line by line.
+std::string last_lines(std::string_view text) {
   constexpr std::size_t kMost = 2000;
-  return printable(text.size() > kMost ? text.substr(text.size() - kMost) : text);
+  if (text.size() > kMost) text.remove_prefix(text.size() - kMost);
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += "\n  " + printable(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 Result<void> make_directory(const std::string& path) {
@@ -33,6 +42,7 @@ Result<void> make_directory(const std::string& path) {
 Result<std::string> run(const Preparation& preparation, SpecBuilder builder, Backend& backend) {
   for (const std::string& directory : toolchain_directories()) builder.input(directory);
   for (const std::string& input : preparation.inputs) builder.input(input);
+  for (const auto& [path, directory] : preparation.scratch) builder.temp_over(path, {directory});
   builder.network(preparation.network).caller_environment({});
   const Spec spec = TRY(builder.build());
   RunOptions options;
@@ -41,7 +51,7 @@ Result<std::string> run(const Preparation& preparation, SpecBuilder builder, Bac
   Silence events;
   const Finished finished = TRY(execute(spec, backend, options, events));
   if (finished.outcome.success()) return finished.outcome.standard_output.text;
-  return unsupported(fmt::format("cannot make {}:\n{}", preparation.what,
+  return unsupported(fmt::format("cannot make {}:{}", preparation.what,
                                  last_lines(finished.outcome.standard_error.text)),
                      "nothing else was run");
 }

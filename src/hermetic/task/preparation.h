@@ -1,6 +1,7 @@
 // Preparation: commands of ours that make what tasks start from, each in a sandbox of its own.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Preparation {
   std::string tree = {};                 // the path inside that is made; empty: nothing is
   std::string place = {};                // on the host: what is made is kept in its 'upper'
   std::vector<std::string> over = {};    // what `tree` starts as; nothing: empty
+  std::map<std::string, std::string> scratch = {};  // paths inside that start as directories of the
+                                                    // host and are thrown away
   NetworkPolicy network = {};
 };
 

@@ -1,19 +1,11 @@
 #include "hermetic/task/python_environment.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
 
 #include "hermetic/base/digest.h"
-#include "hermetic/base/file_digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/task/host_program.h"
 #include "hermetic/task/preparation.h"
 
 namespace hermetic::task {
@@ -32,26 +24,6 @@ find /task/venv -exec touch -h -d @315532800 {} +
 /task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
 )sh";
 
-Result<std::string> real_path_of(const std::string& path) {
-  std::array<char, PATH_MAX> resolved = {};
-  if (::realpath(path.c_str(), resolved.data()) == nullptr)
-    return system_error(fmt::format("cannot find '{}'", printable(path)), errno);
-  return std::string(resolved.data());
-}
-
-Result<std::string> digest_of_program(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open())
-    return system_error(fmt::format("cannot read the interpreter '{}'", printable(path)), errno,
-                        "name another one with --python");
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0)
-    return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
-  // The times of an inode say whether a program was replaced, without reading all of it each time.
-  return sha256(fmt::format("{} {} {} {} {}", path, status.st_size, status.st_ino,
-                            status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
-}
-
 std::string version_in(const std::string& facts) {
   constexpr std::string_view kKey = "version ";
   const std::size_t place = facts.find(kKey);
@@ -66,7 +38,7 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
                                              Backend& backend) {
   PythonEnvironment environment;
   const std::string interpreter = TRY(real_path_of(request.interpreter));
-  const std::string program = TRY(digest_of_program(interpreter));
+  const std::string program = TRY(identity_of_program(interpreter));
   std::vector<std::string> inputs;
   std::string options;
   std::string lockfile;

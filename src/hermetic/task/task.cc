@@ -60,6 +60,8 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   TaskConfig config = TRY(load_task_config(request.config));
   Checkout checkout = TRY(check_out(request.repository, request.revision, cache, backend));
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
+  std::optional<NodeEnvironment> node;
+  if (!request.node.lockfile.empty()) node = TRY(node_environment(request.node, cache, backend));
   std::optional<CachedTree> snapshot;
   if (!request.from.empty())
     snapshot = TRY(find_snapshot(request.from, checkout, environment, cache));
@@ -69,6 +71,7 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
   Task task(request, std::move(checkout), std::move(environment), std::move(config),
             std::move(snapshot), std::move(folder));
+  task.node_ = std::move(node);
   task.durations_.setup = Clock::now() - begin;
   return task;
 }
@@ -78,6 +81,7 @@ Task::Layers Task::layers() const {
                 .environment = {environment_.cached.path},
                 .scratch = {scratch_path_ + "/empty"},
                 .changes = scratch_path_};
+  if (node_) layers.worktree.insert(layers.worktree.begin(), node_->cached.path);
   if (!snapshot_) return layers;
   layers.worktree.insert(layers.worktree.begin(), snapshot_->path + "/worktree");
   layers.environment.insert(layers.environment.begin(), snapshot_->path + "/venv");
@@ -116,6 +120,7 @@ Result<Spec> Task::portable_spec() const {
                .environment = {"/task/environment/" + environment_.hash},
                .scratch = {"/task/empty"},
                .changes = {}};
+  if (node_) names.worktree.push_back("/task/node/" + node_->hash);
   if (snapshot_) names.scratch = {"/task/snapshot/" + sha256(snapshot_->facts)};
   return builder(names).lookup(look_up_by_name).build();
 }

@@ -15,6 +15,7 @@
 #include "hermetic/spec/draft.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/checkout.h"
+#include "hermetic/task/node_environment.h"
 #include "hermetic/task/python_environment.h"
 #include "hermetic/task/task_config.h"
 #include "hermetic/workspace/cache.h"
@@ -31,6 +32,7 @@ struct TaskRequest {
   std::string config = {};  // a file that names models, tokenizers, quantization; may be empty
   std::string scratch = "scratch";
   PythonRequest python = {};
+  NodeRequest node = {};
   std::string from = {};  // the name of a snapshot to start from; empty: none
   // The command, limits, and what else it may read, reach or know. Its network is none unless it
   // says otherwise.
@@ -90,6 +92,7 @@ class Task {
   [[nodiscard]] const TaskRequest& request() const { return request_; }
   [[nodiscard]] const Checkout& checkout() const { return checkout_; }
   [[nodiscard]] const PythonEnvironment& environment() const { return environment_; }
+  [[nodiscard]] const std::optional<NodeEnvironment>& node() const { return node_; }
   [[nodiscard]] const TaskConfig& config() const { return config_; }
   [[nodiscard]] const std::string& run_id() const { return folder_.run(); }
   [[nodiscard]] const std::string& scratch_path() const { return scratch_path_; }
@@ -117,6 +120,7 @@ class Task {
   Checkout checkout_;
   PythonEnvironment environment_;
   TaskConfig config_;
+  std::optional<NodeEnvironment> node_;
   std::optional<CachedTree> snapshot_;
   RunFolder folder_;
   std::string scratch_path_;  // also when the folder is gone
