@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "hermetic/workspace/changes.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -21,7 +22,9 @@ std::string story_of(const std::string& path) {
       .text;
 }
 
-class Layers : public ::testing::Test {
+using Way = LinuxBackend::Layers;
+
+class Layers : public ::testing::TestWithParam<Way> {
  protected:
   Layers() {
     dir.file("low/kept", "kept");
@@ -37,6 +40,34 @@ class Layers : public ::testing::Test {
                                       const std::string& changes = "") const {
     return shell("set -e; cd /w; " + script).temp_over("/w", over, changes);
   }
+  static Result<Finished> try_run(const SpecBuilder& builder) {
+    const Spec spec = TRY(builder.build());
+    LinuxBackend backend = make_backend();
+    Silence events;
+    return execute(spec, backend, captured(), events);
+  }
+  static LinuxBackend make_backend() {
+    return LinuxBackend::make(Mounts::Detect, LinuxBackend::Groups::Detect, GetParam()).value();
+  }
+  static Outcome run(const SpecBuilder& builder) {
+    Result<Finished> finished = try_run(builder);
+    if (finished) return std::move(finished->outcome);
+    ADD_FAILURE() << to_string(finished.error());
+    return {};
+  }
+  static std::string output_of(const SpecBuilder& builder) {
+    const Outcome outcome = run(builder);
+    EXPECT_EQ(outcome.ending, Ending(Exited{0})) << outcome.standard_error.text;
+    return outcome.standard_output.text;
+  }
+  // "added a", "removed b": what was changed, whichever way it is kept.
+  static Words changes(const std::string& upper, const Words& layers) {
+    Words words;
+    const std::vector<Change> found = changes_in(upper, layers).value();
+    for (const Change& change : found)
+      words.push_back(std::string(to_string(change.kind)) + " " + change.path);
+    return words;
+  }
   [[nodiscard]] std::string upper() const { return dir / "changes/upper"; }
 
   const TempDir dir;
@@ -46,7 +77,7 @@ constexpr const char* kEveryChange =
     "echo new >file; echo added >added; rm gone; rm -r sub; mkdir sub; echo x >sub/x; chmod 700 "
     "kept; touch -d @1 kept; ln kept hard; mv link moved; ";
 
-TEST_F(Layers, AreChangedInsideAndStayAsTheyAre) {
+TEST_P(Layers, AreChangedInsideAndStayAsTheyAre) {
   const std::string before = story_of(dir / "low");
   const std::string inside =
       output_of(in_layers(std::string(kEveryChange) + "find . | sort; cat file", {dir / "low"}));
@@ -57,25 +88,29 @@ TEST_F(Layers, AreChangedInsideAndStayAsTheyAre) {
   EXPECT_NE(story_of(dir / "low"), before);
 }
 
-TEST_F(Layers, AreGoneWithTheRunUnlessTheChangesAreKept) {
+TEST_P(Layers, AreGoneWithTheRunUnlessTheChangesAreKept) {
   const std::string before = story_of(dir.path());
   EXPECT_TRUE(run(in_layers(kEveryChange, {dir / "low"})).success());
   EXPECT_EQ(story_of(dir.path()), before);
 }
 
-TEST_F(Layers, KeepWhatWasChangedAndNothingElse) {
+TEST_P(Layers, KeepWhatWasChangedAndNothingElse) {
   EXPECT_TRUE(run(in_layers(kEveryChange, {dir / "low"}, dir / "changes")).success());
   EXPECT_EQ(names_of(dir / "changes"), (Words{"upper"}));
+  EXPECT_EQ(changes(upper(), {dir / "low"}),
+            (Words{"added added", "modified file", "removed gone", "added hard", "modified kept",
+                   "removed link", "added moved", "removed sub/inner", "added sub/x"}));
+  EXPECT_EQ(content_of(upper() + "/file"), "new\n");
+  if (GetParam() == Way::Copy) return;
   EXPECT_EQ(names_of(upper()),
             (Words{"added", "file", "gone", "hard", "kept", "link", "moved", "sub"}));
-  EXPECT_EQ(content_of(upper() + "/file"), "new\n");
   struct stat status = {};
   ASSERT_EQ(::lstat((upper() + "/gone").c_str(), &status), 0);
   EXPECT_TRUE(S_ISCHR(status.st_mode)) << "a whiteout";
   EXPECT_EQ(status.st_rdev, 0U);
 }
 
-TEST_F(Layers, GoOnFromWhatAnEarlierRunHasChanged) {
+TEST_P(Layers, GoOnFromWhatAnEarlierRunHasChanged) {
   const Words over = {dir / "low"};
   EXPECT_TRUE(run(in_layers("rm gone; echo 1 >count", over, dir / "changes")).success());
   EXPECT_EQ(output_of(in_layers("ls; cat count; echo 2 >count", over, dir / "changes")),
@@ -83,7 +118,7 @@ TEST_F(Layers, GoOnFromWhatAnEarlierRunHasChanged) {
   EXPECT_EQ(content_of(upper() + "/count"), "2\n");
 }
 
-TEST_F(Layers, ForkAnyNumberOfTimesFromWhatWasPrepared) {
+TEST_P(Layers, ForkAnyNumberOfTimesFromWhatWasPrepared) {
   EXPECT_TRUE(run(in_layers(kEveryChange, {dir / "low"}, dir / "changes")).success());
   const std::string frozen = story_of(upper());
   const Words over = {upper(), dir / "low"};
@@ -93,10 +128,11 @@ TEST_F(Layers, ForkAnyNumberOfTimesFromWhatWasPrepared) {
                                   over, i == 0 ? dir / "more" : "")),
               ". ./added ./file ./hard ./kept ./moved ./sub ./sub/x new\n");
   EXPECT_EQ(story_of(upper()), frozen);
-  EXPECT_EQ(names_of(dir / "more/upper"), (Words{"added", "file", "sub"}));
+  EXPECT_EQ(changes(dir / "more/upper", over),
+            (Words{"removed added", "modified file", "removed sub", "removed sub/x"}));
 }
 
-TEST_F(Layers, HaveNoOtherNameInside) {
+TEST_P(Layers, HaveNoOtherNameInside) {
   const std::string text = output_of(
       shell("ls -A / /dev /dev/shm; ls -A " + dir.path() + " 2>&1 || true; test -w /w; ! test -w /")
           .temp_over("/w", {dir / "low"}, dir / "changes"));
@@ -106,7 +142,7 @@ TEST_F(Layers, HaveNoOtherNameInside) {
 
 // No way from the copy to what it is a copy of: through descriptors that were opened before it was
 // made, mappings, hard links, or mounts.
-TEST_F(Layers, CannotBeReachedThroughTheCopy) {
+TEST_P(Layers, CannotBeReachedThroughTheCopy) {
   const std::string before = story_of(dir / "low");
   const Outcome outcome = run(in_layers(
       "exec 3<file; exec 4<>file; echo through >&4; exec 5>>kept; echo more >&5; ln file other; "
@@ -118,10 +154,10 @@ TEST_F(Layers, CannotBeReachedThroughTheCopy) {
   EXPECT_EQ(story_of(dir / "low"), before);
 }
 
-TEST_F(Layers, TakeOneRunAtATime) {
+TEST_P(Layers, TakeOneRunAtATime) {
   const SpecBuilder waiting = in_layers("echo 1 >mine; sleep 600", {dir / "low"}, dir / "changes");
   const Spec spec = waiting.build().value();
-  LinuxBackend backend = LinuxBackend::make().value();
+  LinuxBackend backend = make_backend();
   Silence events;
   const Plan plan = make_plan(spec, backend.probe()).value();
   const std::unique_ptr<hermetic::Run> first = backend.start(plan, captured(), events).value();
@@ -132,38 +168,43 @@ TEST_F(Layers, TakeOneRunAtATime) {
   EXPECT_TRUE(first->wait().has_value());
 }
 
-TEST_F(Layers, StartAnewAfterARunThatWasKilled) {
+TEST_P(Layers, StartAnewAfterARunThatWasKilled) {
   dir.file("changes/work/work/left", "left");
   dir.file("changes/work/incompat/volatile/left", "left");
   EXPECT_TRUE(run(in_layers("echo 1 >mine", {dir / "low"}, dir / "changes")).success());
   EXPECT_EQ(names_of(dir / "changes"), (Words{"upper"}));
 }
 
-TEST_F(Layers, MayHaveNamesThatMeanSomethingToTheFileSystem) {
+TEST_P(Layers, MayHaveNamesThatMeanSomethingToTheFileSystem) {
   const std::string odd = dir / "a:b,upperdir=\\x";
   std::filesystem::rename(dir / "low", odd);
   ::mkdir((odd + ".changes").c_str(), 0700);
   EXPECT_TRUE(run(in_layers("cat kept; echo 1 >mine", {odd}, odd + ".changes")).success());
-  EXPECT_EQ(names_of(odd + ".changes/upper"), (Words{"mine"}));
+  EXPECT_EQ(changes(odd + ".changes/upper", {odd}), (Words{"added mine"}));
 }
 
-TEST_F(Layers, AreTheObjectsThatWereChecked) {
+TEST_P(Layers, AreTheObjectsThatWereChecked) {
   const SpecBuilder builder = in_layers("cat kept", {dir / "low"});
   const Spec spec = builder.build().value();
   std::filesystem::rename(dir / "low", dir / "old");
   dir.file("low/kept", "another");
-  LinuxBackend backend = LinuxBackend::make().value();
+  LinuxBackend backend = make_backend();
   Silence events;
   const Result<Finished> finished = execute(spec, backend, captured(), events);
   ASSERT_FALSE(finished);
-  EXPECT_THAT(finished.error().message, HasSubstr("Stale file handle"));
+  EXPECT_THAT(to_string(finished.error()), HasSubstr("Stale file handle"));
 }
 
-TEST_F(Layers, LeaveNothingWhenTheRunCannotStart) {
+TEST_P(Layers, LeaveNothingWhenTheRunCannotStart) {
   const Result<Finished> finished =
       try_run(in_layers("true", {dir / "low"}, dir / "changes").directory("/w/none"));
   EXPECT_THAT(names_of(dir / "changes"), ::testing::AnyOf(IsEmpty(), ElementsAre("upper")));
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, Layers, ::testing::Values(Way::Detect, Way::Copy),
+                         [](const auto& chosen) {
+                           return chosen.param == Way::Copy ? "ByCopy" : "ByOverlay";
+                         });
 
 }  // namespace
 }  // namespace hermetic

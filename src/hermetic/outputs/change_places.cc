@@ -9,45 +9,107 @@
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic {
 namespace {
 
-Result<UniqueFd> prepare(const PlannedLayer& place) {
-  const auto failed = [&](const char* doing) {
-    return system_error(fmt::format("cannot {} '{}'", doing, printable(place.source)), errno,
-                        "it takes the changes of a temp");
-  };
+Error failed(std::string_view doing, const PlannedLayer& place) {
+  return system_error(fmt::format("cannot {} '{}'", doing, printable(place.source)), errno,
+                      "it takes the changes of a temp");
+}
+
+Result<UniqueFd> open_and_lock(const PlannedLayer& place) {
   // The very object that was checked, and not what stands under its name by now.
   UniqueFd directory(
       ::openat(place.object->get(), ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.is_open()) return failed("open");
-  if (::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return failed("lock");
-    return unsupported(fmt::format("another run has its changes in '{}'", printable(place.source)),
-                       "give each run a directory of its own, or wait for the other one");
-  }
+  if (!directory.is_open()) return failed("open", place);
+  if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
+  if (errno != EWOULDBLOCK) return failed("lock", place);
+  return unsupported(fmt::format("another run has its changes in '{}'", printable(place.source)),
+                     "give each run a directory of its own, or wait for the other one");
+}
+
+Result<UniqueFd> prepare(const PlannedLayer& place) {
+  UniqueFd directory = TRY(open_and_lock(place));
   if (::mkdirat(directory.get(), kUpper, 0755) != 0 && errno != EEXIST)
-    return failed("make 'upper' in");
+    return failed("make 'upper' in", place);
   // Left by a run that was killed; the kernel takes no second one.
   TRY(remove_tree(directory.get(), kWork));
-  if (::mkdirat(directory.get(), kWork, 0700) != 0) return failed("make 'work' in");
+  if (::mkdirat(directory.get(), kWork, 0700) != 0) return failed("make 'work' in", place);
   return directory;
+}
+
+Result<void> check_object(const PlannedLayer& layer) {
+  struct statx status = {};
+  if (::statx(AT_FDCWD, layer.source.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO, &status) != 0)
+    return system_error(fmt::format("cannot look at '{}'", printable(layer.source)), errno);
+  if (status.stx_ino == layer.inode) return {};
+  return system_error(fmt::format("'{}' was replaced", printable(layer.source)), ESTALE);
+}
+
+// Under another name until it is whole: a copy that was broken off is not taken for one.
+Result<void> copy_into(const std::string& folder, int directory, const ViewEntry& temp) {
+  struct stat status = {};
+  if (::fstatat(directory, kUpper, &status, AT_SYMLINK_NOFOLLOW) == 0) return {};
+  std::vector<std::string> layers;
+  for (const PlannedLayer& layer : temp.over) {
+    TRY(check_object(layer));
+    layers.push_back(layer.source);
+  }
+  TRY(remove_tree(directory, kWork));
+  TRY(copy_layers(layers, fmt::format("{}/{}", folder, kWork)));
+  if (::renameat(directory, kWork, directory, kUpper) != 0)
+    return system_error(fmt::format("cannot keep the copy in '{}'", printable(folder)), errno);
+  return {};
+}
+
+Result<ChangePlaces::Place> copy(const ViewEntry& temp) {
+  ChangePlaces::Place place{.temp = temp.path, .upper = {}, .directory = {}};
+  std::string folder;
+  if (temp.changes) {
+    place.directory = TRY(open_and_lock(*temp.changes));
+    folder = temp.changes->source;
+  } else {
+    const FillFolder fill = [](const PrivateFolder& made) -> Result<void> {
+      if (::mkdirat(made.descriptor.get(), "changes", 0700) == 0) return {};
+      return system_error(fmt::format("cannot make a directory in '{}'", made.path), errno);
+    };
+    place.own = TRY(make_private_folder("/var/tmp", fill));
+    folder = place.own.path + "/changes";
+    place.directory = TRY(open_directory(place.own.descriptor.get(), "changes"));
+  }
+  place.upper = fmt::format("{}/{}", folder, kUpper);
+  Result<void> copied = copy_into(folder, place.directory.get(), temp);
+  if (copied) return place;
+  (void)remove_tree(place.directory.get(), kWork);
+  if (!place.own.path.empty()) (void)remove_tree(AT_FDCWD, place.own.path);
+  return std::move(copied).error();
 }
 
 }  // namespace
 
-Result<ChangePlaces> ChangePlaces::make(const Plan& plan) {
+Result<ChangePlaces> ChangePlaces::make(const Plan& plan, Layering layering) {
   ChangePlaces places;
-  for (const ViewEntry& entry : plan.view)
-    if (entry.changes) places.places_.push_back(TRY(prepare(*entry.changes)));
+  for (const ViewEntry& entry : plan.view) {
+    if (!entry.over.empty() && layering == Layering::Copy)
+      places.copies_.push_back(TRY(copy(entry)));
+    else if (entry.changes)
+      places.places_.push_back(TRY(prepare(*entry.changes)));
+  }
   return places;
 }
 
 ChangePlaces::~ChangePlaces() {
   // Nobody can be told from here. The next run removes it in any case.
   for (const UniqueFd& place : places_) (void)remove_tree(place.get(), kWork);
+  for (const Place& copied : copies_) {
+    if (copied.own.path.empty())
+      (void)mark_as_whole(copied.upper);  // also what the command has made
+    else
+      (void)remove_tree(AT_FDCWD, copied.own.path);
+  }
 }
 
 }  // namespace hermetic

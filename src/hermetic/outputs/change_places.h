@@ -1,10 +1,12 @@
 // Change places: the directories that take what a command changes in a layered temp.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/outputs/private_folder.h"
 #include "hermetic/plan/plan.h"
 
 namespace hermetic {
@@ -14,10 +16,24 @@ namespace hermetic {
 inline constexpr const char* kUpper = "upper";
 inline constexpr const char* kWork = "work";
 
-// Locks the places, so that no two runs change one at a time. Owns 'work': it goes with the run.
+// What stands between a command and the layers that it must not change.
+enum class Layering {
+  Overlay,  // the overlay file system
+  Copy,     // a copy of every file, in 'upper'
+};
+
+// Locks the places, so that no two runs change one at a time. Owns 'work', and the places that
+// nobody named: they go with the run.
 class ChangePlaces {
  public:
-  static Result<ChangePlaces> make(const Plan& plan);
+  struct Place {
+    std::string temp;        // the path inside
+    std::string upper;       // on the host
+    UniqueFd directory;      // that it is in
+    PrivateFolder own = {};  // if nobody named one
+  };
+
+  static Result<ChangePlaces> make(const Plan& plan, Layering layering);
 
   ChangePlaces() = default;
   ChangePlaces(const ChangePlaces&) = delete;
@@ -26,8 +42,12 @@ class ChangePlaces {
   ChangePlaces& operator=(ChangePlaces&&) noexcept = default;
   ~ChangePlaces();
 
+  // Those that hold a copy: it is shown instead of the layers.
+  [[nodiscard]] const std::vector<Place>& copies() const { return copies_; }
+
  private:
   std::vector<UniqueFd> places_;
+  std::vector<Place> copies_;
 };
 
 }  // namespace hermetic

@@ -84,9 +84,9 @@ Result<void> make_tree(int directory, const Publication& publication) {
 
 }  // namespace
 
-Result<Staging> Staging::make(const Plan& plan) {
+Result<Staging> Staging::make(const Plan& plan, Layering layering) {
   Staging staging;
-  staging.places_ = TRY(ChangePlaces::make(plan));
+  staging.places_ = TRY(ChangePlaces::make(plan, layering));
   if (plan.publications.empty()) return staging;
   // What stays is told by "hermetic gc"; it is no reason not to run.
   std::set<std::string> looked_through;

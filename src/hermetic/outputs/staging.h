@@ -28,7 +28,7 @@ class Staging {
   // Makes a tree for each publication, where the command cannot see it and, if possible, on the
   // mount of its destination, so that publishing is a rename. Before that it clears up after runs
   // that were killed: a destination may be half published.
-  static Result<Staging> make(const Plan& plan);
+  static Result<Staging> make(const Plan& plan, Layering layering = Layering::Overlay);
 
   Staging() = default;
   Staging(const Staging&) = delete;
@@ -38,6 +38,8 @@ class Staging {
   ~Staging();
 
   [[nodiscard]] const std::vector<StagedOutput>& outputs() const { return outputs_; }
+
+  [[nodiscard]] const ChangePlaces& changes() const { return places_; }
 
   // Lets the trees be: they hold what could not be put back. A journal takes care of them.
   void abandon() { outputs_.clear(); }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,22 +13,12 @@
 
 #include "hermetic/base/file_digest.h"
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/layered_copy.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic {
 namespace {
-
-// How the overlay file system marks what is gone: a character device 0:0 stands for one name, an
-// attribute of a directory for everything that the layers below have in it.
-bool is_whiteout(const struct stat& status) {
-  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
-}
-
-bool is_opaque(const std::string& directory) {
-  char value = 0;
-  return ::lgetxattr(directory.c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y';
-}
 
 std::string_view type_of(const struct stat& status) {
   if (S_ISREG(status.st_mode)) return "file";
@@ -65,14 +54,14 @@ class Below {
   [[nodiscard]] std::optional<std::string> find(const std::string& path) const {
     const std::string rooted = "/" + path;
     for (const std::string& layer : layers_) {
-      bool hidden = false;  // what the layers further below have is not shown
+      bool hidden = is_opaque(layer);  // what the layers further below have is not shown
       std::string place = layer;
       for (Components component(rooted); component.next();) {
         place += "/";
         place += component.name();
         const std::optional<struct stat> status = look_at(place);
         if (!status) break;
-        if (is_whiteout(*status)) return std::nullopt;
+        if (is_whiteout(status->st_mode, status->st_rdev)) return std::nullopt;
         if (component.prefix().size() == rooted.size()) return place;
         if (!S_ISDIR(status->st_mode)) return std::nullopt;
         hidden = hidden || is_opaque(place);
@@ -122,7 +111,8 @@ class Comparison {
     }
     if (!covered) return {};
     for (const std::string& name : TRY(below_.names(directory)))
-      if (!seen.contains(name)) TRY(add_removed(Below::join_names(directory, name)));
+      if (!seen.contains(name) && std::ranges::find(skip, name) == skip.end())
+        TRY(add_removed(Below::join_names(directory, name)));
     return {};
   }
 
@@ -136,7 +126,7 @@ class Comparison {
     const std::string place = Below::join_below(upper_, path);
     const std::optional<struct stat> now = look_at(place);
     if (!now) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
-    if (is_whiteout(*now)) return add_removed(path);
+    if (is_whiteout(now->st_mode, now->st_rdev)) return add_removed(path);
     const std::optional<std::string> old_place = below_.find(path);
     const std::optional<struct stat> old = old_place ? look_at(*old_place) : std::nullopt;
     const bool is_directory = S_ISDIR(now->st_mode);
@@ -198,7 +188,7 @@ Result<std::vector<Change>> changes_in(const std::string& upper,
                                        const std::vector<std::string>& layers,
                                        const std::vector<std::string>& skip) {
   Comparison comparison(upper, layers);
-  TRY(comparison.compare("", false, skip));
+  TRY(comparison.compare("", is_opaque(upper), skip));
   return comparison.finish();
 }
 

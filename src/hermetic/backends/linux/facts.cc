@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <thread>
 
@@ -50,7 +52,15 @@ bool has_new_mount_calls() {
   return ::syscall(kSysMountSetattr, -1, nullptr, ~0U, nullptr, 0) == 0 || errno != ENOSYS;
 }
 
+// Since 5.11 also without privileges, which is how it is mounted here.
 bool has_overlay() {
+  utsname name = {};
+  int major_number = 0;
+  int minor_number = 0;
+  if (::uname(&name) != 0 ||
+      std::sscanf(name.release, "%d.%d", &major_number, &minor_number) != 2 || major_number < 5 ||
+      (major_number == 5 && minor_number < 11))
+    return false;
   std::ifstream file("/proc/filesystems");
   for (std::string word; file >> word;)
     if (word == "overlay") return true;
@@ -129,6 +139,15 @@ Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
     if (facts.user == 0 && ::access(path, F_OK) == 0) facts.masked.emplace_back(path);
   if (classic_mounts) facts.mounts = TRY(MountTable::of_this_process());
   return facts;
+}
+
+Result<void> identify_copies(const Staging& staging, Facts& facts) {
+  for (const ChangePlaces::Place& place : staging.changes().copies()) {
+    const UniqueFd upper(::openat(place.directory.get(), kUpper, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!upper.is_open()) return system_error("cannot open the copy of a temp", errno);
+    facts.copies[place.temp] = TRY(identify_object(place.upper, upper.get()));
+  }
+  return {};
 }
 
 }  // namespace hermetic::linux_backend

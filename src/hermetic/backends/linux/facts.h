@@ -3,6 +3,7 @@
 
 #include "hermetic/backends/linux/lower.h"
 #include "hermetic/base/result.h"
+#include "hermetic/outputs/staging.h"
 
 namespace hermetic::linux_backend {
 
@@ -13,6 +14,8 @@ namespace hermetic::linux_backend {
 // Why system calls cannot be asked about here; "" if they can.
 [[nodiscard]] std::string why_no_listener();
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
+// Fills in the copies of layers.
+[[nodiscard]] Result<void> identify_copies(const Staging& staging, Facts& facts);
 
 // The mask of `count` of the CPUs that the caller may use, or of all if it has fewer.
 [[nodiscard]] Result<std::string> some_cpus(std::uint64_t count);

@@ -13,11 +13,12 @@ namespace hermetic {
 
 using namespace linux_backend;
 
-Result<LinuxBackend> LinuxBackend::make(Mounts mounts, Groups groups) {
+Result<LinuxBackend> LinuxBackend::make(Mounts mounts, Groups groups, Layers layers) {
   UniqueFd init = TRY(make_init_image());
   const bool classic =
       mounts == Mounts::Classic || (mounts == Mounts::Detect && !has_new_mount_calls());
-  return LinuxBackend(std::move(init), classic, landlock_abi_of_this_kernel(),
+  return LinuxBackend(std::move(init), classic, layers == Layers::Copy || !has_overlay(),
+                      landlock_abi_of_this_kernel(),
                       groups == Groups::Detect
                           ? ControlGroups::of_this_process()
                           : ControlGroups::none("control groups are not to be used"));
@@ -36,11 +37,8 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::InputsReadOnly, "read-only mounts, locked by a second user namespace");
   enforced(Clause::UndeclaredHidden, "mount namespace with an empty root");
   enforced(Clause::OutputsPrivate, "own mounts; published after success");
-  if (has_overlay())
-    enforced(Clause::LayersUnchanged, "overlay file system");
-  else
-    absent(Clause::LayersUnchanged, "this kernel has no overlay file system here",
-           "load the module 'overlay'");
+  enforced(Clause::LayersUnchanged,
+           copies_layers_ ? "a copy of every file" : "overlay file system");
   enforced(Clause::NoNetwork, "empty network namespace");
   enforced(Clause::LoopbackOnly, "network namespace with loopback only");
   enforced(Clause::ExactEnvironment, "execve with the declared variables only");
@@ -87,6 +85,7 @@ Capabilities LinuxBackend::probe() const {
 Result<std::unique_ptr<Run>> LinuxBackend::start(const Plan& plan, const RunOptions& options,
                                                  EventSink& events) {
   Facts facts = TRY(gather_facts(landlock_abi_, classic_mounts_));
+  facts.copy_layers = copies_layers_;
   if (plan.process.cpus) facts.cpus = TRY(some_cpus(*plan.process.cpus));
   return start_run(plan, std::move(facts), {.init = init_.get(), .groups = &groups_}, options,
                    events);

@@ -19,7 +19,11 @@ class LinuxBackend final : public Backend {
   // Whether control groups are used where there are any.
   enum class Groups { Detect, None };
 
-  static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect, Groups groups = Groups::Detect);
+  // What keeps a command from changing the layers of a temp.
+  enum class Layers { Detect, Copy };
+
+  static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect, Groups groups = Groups::Detect,
+                                   Layers layers = Layers::Detect);
 
   [[nodiscard]] std::string_view name() const override { return "linux"; }
   // Cheap: a clause that this says is enforced is put in force step by step when a run starts, and
@@ -29,14 +33,17 @@ class LinuxBackend final : public Backend {
                                      EventSink& events) override;
 
  private:
-  LinuxBackend(UniqueFd init, bool classic_mounts, int landlock_abi, ControlGroups groups)
+  LinuxBackend(UniqueFd init, bool classic_mounts, bool copies_layers, int landlock_abi,
+               ControlGroups groups)
       : init_(std::move(init)),
         classic_mounts_(classic_mounts),
+        copies_layers_(copies_layers),
         landlock_abi_(landlock_abi),
         groups_(std::move(groups)) {}
 
   UniqueFd init_;
   bool classic_mounts_;
+  bool copies_layers_;
   int landlock_abi_;
   ControlGroups groups_;
 };

@@ -85,9 +85,6 @@ class Lowering {
          .text = keep(std::move(text)),
          .text_size = length});
   }
-  void write_proc(std::string path, std::string text) {
-    write(StepKind::WriteProc, std::move(path), std::move(text));
-  }
 
   [[nodiscard]] unsigned inner_number() const {
     return plan_.identity == Identity::Root ? 0 : kInsideBuilder;
@@ -349,9 +346,10 @@ class Lowering {
   void unseal() {
     for (const Entry& entry : plan_.view) {
       if (is_in_place(entry)) continue;
-      if (entry.kind == EntryKind::Output && facts_.classic_mounts)
-        attributes(facts_.staging.at(entry.path).path, entry.path,
-                   kMountNoSetuid | kMountNoDevices);
+      if (facts_.classic_mounts)
+        for (const auto* bound : {&facts_.staging, &facts_.copies})
+          if (const auto found = bound->find(entry.path); found != bound->end())
+            attributes(found->second.path, entry.path, kMountNoSetuid | kMountNoDevices);
       const bool writable = entry.kind == EntryKind::Output || entry.kind == EntryKind::Temp;
       if (writable && !facts_.classic_mounts)
         add({.kind = StepKind::Unseal, .target = inside(entry.path)});
@@ -404,6 +402,8 @@ class Lowering {
     make_point(entry);
     if (entry.type == FileType::File)
       cover_with_file(entry.path, "", 0644);
+    else if (const auto copy = facts_.copies.find(entry.path); copy != facts_.copies.end())
+      bind_writable(copy->second, entry);
     else if (!entry.over.empty())
       add_layer_steps(script_, entry, inside(entry.path), making_place(), sized("mode=0700"),
                       facts_.classic_mounts);
@@ -416,14 +416,17 @@ class Lowering {
     make_point(entry);
     const auto staged = facts_.staging.find(entry.path);
     CHECK(staged != facts_.staging.end());
-    bind(staged->second, inside(entry.path));
-    if (sealed_) attributes(staged->second.path, entry.path, kMountNoSetuid | kMountNoDevices);
+    bind_writable(staged->second, entry);
+  }
+
+  void bind_writable(const HostObject& object, const Entry& entry) {
+    bind(object, inside(entry.path));
+    if (sealed_) attributes(object.path, entry.path, kMountNoSetuid | kMountNoDevices);
   }
 
   void put_in_place(const Entry& entry) {
     if (is_inside_in_place(entry)) make_point(entry);
-    bind(object_of(entry), inside(entry.path));
-    attributes(entry.source, entry.path, kMountNoSetuid | kMountNoDevices);
+    bind_writable(object_of(entry), entry);
   }
 
   // The mounts belong to the first user namespace. A process in the second has no power over them,
@@ -432,10 +435,11 @@ class Lowering {
   void second_user_namespace() {
     add({.kind = StepKind::EnterUserNamespace});
     for (const char* map : {"self/uid_map", "self/gid_map"})
-      write_proc(map, fmt::format("{0} {0} 1\n", inner_number()));
+      write(StepKind::WriteProc, map, fmt::format("{0} {0} 1\n", inner_number()));
     // Root owns its caller's control groups, and mounts none without a namespace for them.
     const char* kind = plan_.allow_nested_namespaces ? "cgroup" : "user";
-    if (!nests()) write_proc(fmt::format("sys/user/max_{}_namespaces", kind), "0\n");
+    if (!nests())
+      write(StepKind::WriteProc, fmt::format("sys/user/max_{}_namespaces", kind), "0\n");
   }
 
   void landlock(const LandlockRule& rule) {

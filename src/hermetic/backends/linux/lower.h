@@ -42,6 +42,8 @@ struct Facts {
   std::vector<HostObject> devices;  // /dev/null and the others of the view
   std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
   std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
+  std::map<std::string, HostObject> copies;   // by the temp's path: a copy of its layers
+  bool copy_layers = false;                   // there is no overlay file system
   MountTable mounts;                          // only read with classic_mounts
   std::uint64_t program_key = 0;              // random; of allow_exec: false
   timespec monotonic = {};                    // the clocks of the host, for own_uptime

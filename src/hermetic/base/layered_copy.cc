@@ -1,0 +1,80 @@
+#include "hermetic/base/layered_copy.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/text.h"
+
+namespace hermetic {
+namespace {
+
+constexpr const char* kOpaque = "user.overlay.opaque";
+
+Error failed(std::string_view doing, const std::string& path) {
+  return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
+}
+
+Result<void> add_layer(const std::string& layer, const std::string& target) {
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, layer));
+  for (const std::string& name : TRY(names_in(directory.get()))) {
+    const std::string from = layer + "/" + name;
+    const std::string to = target + "/" + name;
+    struct stat status = {};
+    struct stat there = {};
+    if (::lstat(from.c_str(), &status) != 0) return failed("look at", from);
+    const bool is_there = ::lstat(to.c_str(), &there) == 0;
+    const bool joins =
+        is_there && S_ISDIR(status.st_mode) && S_ISDIR(there.st_mode) && !is_opaque(from);
+    if (!joins) TRY(remove_tree(AT_FDCWD, to));
+    if (is_whiteout(status.st_mode, status.st_rdev)) continue;
+    if (!S_ISDIR(status.st_mode)) {
+      TRY(copy_tree(AT_FDCWD, from, AT_FDCWD, to));
+      continue;
+    }
+    if (!joins && ::mkdir(to.c_str(), 0700) != 0) return failed("make", to);
+    TRY(add_layer(from, to));
+    if (::chmod(to.c_str(), status.st_mode & 07777U) != 0) return failed("set the mode of", to);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_whiteout(unsigned mode, unsigned long device) { return S_ISCHR(mode) && device == 0; }
+
+bool is_opaque(const std::string& directory) {
+  char value = 0;
+  return ::lgetxattr(directory.c_str(), kOpaque, &value, 1) == 1 && value == 'y';
+}
+
+Result<void> mark_as_whole(const std::string& path) {
+  if (::setxattr(path.c_str(), kOpaque, "y", 1, 0) != 0)
+    return system_error(fmt::format("cannot mark '{}' as a whole", printable(path)), errno,
+                        "its file system has no user attributes; choose a directory on another");
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
+  for (const std::string& name : TRY(names_in(directory.get()))) {
+    struct stat status = {};
+    const std::string below = path + "/" + name;
+    if (::lstat(below.c_str(), &status) != 0) return failed("look at", below);
+    if (S_ISDIR(status.st_mode)) TRY(mark_as_whole(below));
+  }
+  return {};
+}
+
+Result<void> copy_layers(const std::vector<std::string>& layers, const std::string& target) {
+  if (::mkdir(target.c_str(), 0755) != 0) return failed("make", target);
+  // What lies below one that is a whole does not show.
+  const auto lowest = std::ranges::find_if(layers, is_opaque);
+  const auto shown = lowest == layers.end() ? layers.size()
+                                            : static_cast<std::size_t>(lowest - layers.begin()) + 1;
+  for (std::size_t i = shown; i > 0; --i) TRY(add_layer(layers[i - 1], target));
+  return mark_as_whole(target);
+}
+
+}  // namespace hermetic
