@@ -5,8 +5,8 @@
 # its own layer and those below only. USES names other people's libraries. A folder without sources is
 # no error: its layer has not been written yet. tests/architecture/layers.py reads the same calls.
 if(HERMETIC_PRECOMPILE)
-  # Compiled once, not for every file: without it the build is most of ./check. Not in release and clang, so that
-  # they see which file forgets to include what it uses.
+  # Compiled once, not for every file: without it the build is most of ./check. Only with sanitizers, so that the
+  # other builds see which file forgets to include what it uses.
   set(usual_headers <algorithm> <functional> <map> <memory> <optional> <set> <string> <variant> <vector>
                     <fmt/format.h>)
   function(hermetic_headers name)
