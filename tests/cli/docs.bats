@@ -67,6 +67,10 @@ run_page() {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/learn.md"
 }
 
+@test "docs/guide/tasks.md" {
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/tasks.md"
+}
+
 @test "docs/guide/limits.md" {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/limits.md"
 }
