@@ -160,25 +160,9 @@ class OptionReader {
   std::vector<std::string> hosts_;
 };
 
-// Without a spec file: the toolchain and the current directory can be read. What the options
-// declare is carved out; what they declare to be written is not read.
-Result<Draft> default_draft(const Draft& options) {
-  Draft draft;
-  draft.directory = TRY(current_directory());
-  std::vector<std::string> readable = toolchain_directories();
-  // All of the host is never the default, wherever one happens to stand.
-  if (*draft.directory != "/") readable.push_back(*draft.directory);
-  for (const std::string& path : readable) {
-    Declaration input{.kind = TreeKind::Input, .path = path, .origin = {.source = "default"}};
-    bool covered = false;
-    for (const Declaration& declared : options.declarations) {
-      covered = covered || (declared.kind != TreeKind::Input && is_within(path, declared.path));
-      if (declared.kind != TreeKind::Input && is_strictly_within(declared.path, path))
-        input.exceptions.push_back(declared.path);
-    }
-    if (!covered) draft.declarations.push_back(std::move(input));
-  }
-  return draft;
+Result<Draft> draft_without_file(const Draft& options) {
+  const std::string directory = TRY(current_directory());
+  return default_draft(options, directory);
 }
 
 Result<std::optional<std::string>> spec_file(const Arguments& arguments) {
@@ -259,7 +243,7 @@ Result<Draft> draft_from(const Arguments& arguments) {
   const Draft options = TRY(draft_of_options(arguments));
   const Draft variables = TRY(draft_from_environment(passed_by_caller(kVariables)));
   const std::optional<std::string> file = TRY(spec_file(arguments));
-  const Draft base = TRY(file ? draft_from_file(*file, arguments) : default_draft(options));
+  const Draft base = TRY(file ? draft_from_file(*file, arguments) : draft_without_file(options));
   return overlay(overlay(variables, base), options);
 }
 

@@ -64,6 +64,25 @@ std::vector<std::string> toolchain_directories() {
   return found;
 }
 
+Draft default_draft(const Draft& declared, const std::string& directory) {
+  Draft draft;
+  draft.directory = directory;
+  std::vector<std::string> readable = toolchain_directories();
+  // All of the host is never the default, wherever one happens to stand.
+  if (directory != "/") readable.push_back(directory);
+  for (const std::string& path : readable) {
+    Declaration input{.kind = TreeKind::Input, .path = path, .origin = {.source = "default"}};
+    bool covered = false;
+    for (const Declaration& other : declared.declarations) {
+      covered = covered || (other.kind != TreeKind::Input && is_within(path, other.path));
+      if (other.kind != TreeKind::Input && is_strictly_within(other.path, path))
+        input.exceptions.push_back(other.path);
+    }
+    if (!covered) draft.declarations.push_back(std::move(input));
+  }
+  return draft;
+}
+
 Result<SpecBuilder> for_build(const std::string& workspace, const std::vector<std::string>& sources,
                               const std::string& output_dir, const std::string& temp_dir) {
   const std::string root = TRY(normal_path(workspace));

@@ -15,6 +15,11 @@ namespace hermetic {
 // they exist on this host. No secrets, no host identity: /etc itself is not among them.
 [[nodiscard]] std::vector<std::string> toolchain_directories();
 
+// What is allowed where no spec says otherwise: the toolchain and `directory`, in which the command
+// starts, can be read. What `declared` has is carved out; what it declares to be written is not
+// read.
+[[nodiscard]] Draft default_draft(const Draft& declared, const std::string& directory);
+
 // A builder that may read the toolchain and the sources, and write the output directory. What of
 // the sources lies inside the output or temp directory is carved out. Relative names are refused.
 [[nodiscard]] Result<SpecBuilder> for_build(const std::string& workspace,
