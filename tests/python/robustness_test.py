@@ -1,0 +1,259 @@
+"""What callers do to a library: interrupt it, fork, exit, use many threads, give it odd things."""
+
+import ctypes
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import hermetic
+import pytest
+from conftest import comes_true, processes_named
+from hermetic import _native
+
+
+def descriptors():
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def python(script, **options):
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, **options)
+
+
+def test_no_descriptor_and_no_thread_is_left():
+    hermetic.run(["true"])
+    before, threads = descriptors(), threading.active_count()
+    for number in range(200):
+        if number % 4 == 0:
+            hermetic.run(["cat"], input=b"x", capture_output=True)
+        elif number % 4 == 1:
+            with hermetic.start(["true"], stderr=hermetic.PIPE) as run:
+                list(run.events())
+        elif number % 4 == 2:
+            with pytest.raises(hermetic.InvalidSpecError):
+                hermetic.run(["true"], inputs=["/nonexistent"], capture_output=True, input=b"x")
+        else:
+            with pytest.raises(hermetic.SystemFailure):
+                hermetic.run(["true"], stdin=999_999, capture_output=True)
+    assert comes_true(lambda: threading.active_count() == threads)
+    assert descriptors() == before
+
+
+def test_many_threads_at_once():
+    before = descriptors()
+    wrong = []
+
+    def work(number):
+        for turn in range(5):
+            text = f"{number}/{turn}".encode()
+            said = hermetic.run(["cat"], input=text, capture_output=True)
+            if said.stdout != text or said.returncode:
+                wrong.append((text, said))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert comes_true(lambda: descriptors() == before)
+
+
+def test_one_run_may_be_used_by_many_threads(marker):
+    with hermetic.start(["sleep", marker]) as run:
+        results = []
+        waiting = [threading.Thread(target=lambda: results.append(run.wait().returncode)) for _ in range(4)]
+        asking = [threading.Thread(target=lambda: [run.usage() for _ in range(50)]) for _ in range(4)]
+        for thread in [*waiting, *asking]:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        run.kill()
+        for thread in waiting:
+            thread.join()
+        assert results == [-9] * 4
+
+
+@pytest.mark.parametrize("call", [
+    "hermetic.run(['sleep', '{0}'])",
+    "hermetic.run(['cat'], stdin=os.pipe()[0], capture_output=True)",
+    "list(hermetic.start(['sleep', '{0}']).events())",
+    "hermetic.subprocess.run(['sleep', '{0}'], timeout=1000)",
+    "asyncio.run(hermetic.run_async(['sleep', '{0}']))",
+])
+def test_an_interrupt_ends_the_run(call, marker):
+    script = ("import asyncio, hermetic, os, signal, threading\n"
+              "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+              "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+              f"{call.format(marker)}\n")
+    child = python(script)
+    _, error = child.communicate(timeout=60)
+    assert "KeyboardInterrupt" in error
+    assert child.returncode != 0
+    assert processes_named(marker) == []
+
+
+def test_interrupts_at_any_moment_leave_nothing(marker):
+    """By the hundred, of one process: while it starts, waits and clears up."""
+    script = ("import hermetic, os, random, signal\n"
+              "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+              "hermetic.run(['true'])\n"
+              "before = len(os.listdir('/proc/self/fd'))\n"
+              "ended = 0\n"
+              "for turn in range(60):\n"
+              "    try:\n"
+              "        signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * turn)\n"
+              f"        hermetic.run(['sleep', '{marker}'])\n"
+              "    except KeyboardInterrupt:\n"
+              "        ended += 1\n"
+              "print(ended)\n")
+    child = python(script)
+    said, error = child.communicate(timeout=60)
+    assert (said, child.returncode) == ("60\n", 0), error
+    assert comes_true(lambda: not processes_named(marker))
+
+
+@pytest.mark.parametrize("exit_", ["pass", "sys.exit(3)", "raise SystemExit", "os._exit(0)", "1 / 0",
+                                   "os.kill(os.getpid(), 9)"])
+def test_the_end_of_the_interpreter_ends_runs(exit_, marker):
+    child = python("import hermetic, os, sys\n"
+                   f"runs = [hermetic.start(['sleep', '{marker}'], stdout=hermetic.PIPE) for _ in range(2)]\n"
+                   f"{exit_}\n")
+    _, error = child.communicate(timeout=60)
+    assert "Fatal" not in error
+    assert comes_true(lambda: not processes_named(marker))
+
+
+def test_a_forked_child_does_not_touch_its_parents_runs(marker):
+    with hermetic.start(["sleep", marker]) as run:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                refused = 0
+                for act in (run.kill, run.wait, run.usage, lambda: next(run.events())):
+                    try:
+                        act()
+                    except hermetic.InvalidSpecError:
+                        refused += 1
+                run.close()
+                mine = hermetic.run(["echo", "mine"], capture_output=True)
+                code = 0 if refused == 4 and mine.stdout == b"mine\n" else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run.running
+        assert processes_named(marker)
+    assert processes_named(marker) == []
+
+
+def test_forks_in_many_threads():
+    wrong = []
+
+    def work():
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if hermetic.run(["true"]).returncode == 0 else 1)
+            if os.waitpid(child, 0)[1]:
+                wrong.append("child")
+            if hermetic.run(["echo"], capture_output=True).stdout != b"\n":
+                wrong.append("parent")
+
+    hermetic.run(["true"])
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_child_that_keeps_our_pipes_does_not_hold_us_up():
+    """Forked while the write ends are open, as other threads do."""
+    with hermetic.start(["sh", "-c", "sleep 0.2; echo said"], capture_output=True) as run:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+        try:
+            assert run.wait().stdout == b"said\n"
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_caller_that_waits_for_all_children_takes_nothing_away(handler):
+    """Init is a child of the caller, who may reap it by waitpid(-1) or by ignoring SIGCHLD."""
+    before = signal.signal(signal.SIGCHLD, handler)
+    try:
+        with hermetic.start(["sh", "-c", "sleep 0.1; exit 7"]) as run:
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:  # hermetic was there first, or the kernel was
+                pass
+            assert run.wait().returncode == 7
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_exceptions_of_callbacks_do_not_harm(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "unraisablehook", lambda *_: None)
+    callback = _native.event_callback(lambda _: 1 / 0)
+    spec = hermetic.Spec(["true"], defaults=True).build()
+    run = _native.call("hermetic_run_start", spec.handle, None, callback, None)
+    assert '"exit_code": 0' in _native.call_for_text("hermetic_run_wait", run)
+    _native.library().hermetic_run_free(run)
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("name", sorted(_native._FAILING))
+def test_null_is_refused_and_never_followed(name):
+    if not _native._FAILING[name][1] or name == "hermetic_draft_new":
+        return
+    empty = [0 if kind in (ctypes.c_int, ctypes.c_size_t) else None for kind in _native._FAILING[name][1]]
+    if name == "hermetic_run_start":
+        empty[2] = _native.EventCallback()
+    with pytest.raises(hermetic.InvalidSpecError, match="NULL"):
+        _native.call(name, *empty)
+    assert getattr(_native.library(), name)(*empty, None) in (None, -1)  # nobody wants the error
+
+
+def test_null_may_be_freed():
+    for name in ("error", "draft", "spec", "run", "string"):
+        getattr(_native.library(), f"hermetic_{name}_free")(None)
+    assert _native.library().hermetic_error_kind(None) == 0
+
+
+@pytest.mark.parametrize("options", [
+    b"", b"[]", b"{", b"null", b'{"nonsense": 1}', b'{"stdin": "0"}', b'{"stdin": -2}', b'{"stdout": -1}',
+    b'{"stdin": 1e3}', b'{"stdin": 99999999999999999999}', b'{"prove": 1}', b'{"timeout_ms": 0}',
+    b'{"timeout_ms": 99999999999999}', b'{"keep_failed": 3}', b'{"capture_bytes": -1}', b"\xff",
+    b"[" * 60_000, b'{"a": "' + b"x" * (1 << 20) + b'"}', b'{"stdin": 18446744073709551615}',
+])
+def test_bad_options_are_refused(options):
+    spec = hermetic.Spec(["true"], defaults=True).build()
+    with pytest.raises(hermetic.InvalidSpecError):
+        _native.call("hermetic_run_start", spec.handle, options, _native.EventCallback(), None)
+
+
+def test_a_missing_library_is_told(tmp_path):
+    child = python("import hermetic; hermetic.run(['true'])",
+                   env={**os.environ, "HERMETIC_LIBRARY": str(tmp_path / "none.so")})
+    _, error = child.communicate(timeout=60)
+    assert "ImportError" in error and "HERMETIC_LIBRARY" in error
+
+
+def test_text_of_other_encodings_is_an_ordinary_error():
+    with pytest.raises(UnicodeDecodeError):
+        hermetic.run(["printf", r"\377"], capture_output=True, text=True, encoding="utf-8")
+
+
+def test_package_is_marked_as_typed():
+    assert (pathlib.Path(hermetic.__file__).parent / "py.typed").exists()
