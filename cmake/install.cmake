@@ -1,5 +1,6 @@
 # cmake --install: library, headers, find_package() and pkg-config files, program, man pages, completions.
-# cpack: hermetic_*.deb (the program) and libhermetic-dev_*.deb (the library).
+# cpack: hermetic_*.deb (the program), libhermetic0_*.deb (the shared object) and libhermetic-dev_*.deb (the archive and
+# the headers).
 include(CMakePackageConfigHelpers)
 
 set(hermetic_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/hermetic")
@@ -28,7 +29,6 @@ foreach(library IN LISTS hermetic_linked)
   endif()
 endforeach()
 list(JOIN hermetic_pc_requires " " hermetic_pc_requires)
-list(JOIN hermetic_deb_requires ", " hermetic_deb_requires)
 
 configure_package_config_file(cmake/hermetic-config.cmake.in hermetic-config.cmake
                               INSTALL_DESTINATION "${hermetic_cmake_dir}")
@@ -39,6 +39,18 @@ install(FILES "${PROJECT_BINARY_DIR}/hermetic-config.cmake"
         DESTINATION "${hermetic_cmake_dir}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/hermetic.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
         COMPONENT dev)
+
+# The C ABI. No libhermetic.so: -lhermetic is the archive, for C++.
+if(TARGET hermetic_shared)
+  install(TARGETS hermetic_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT shared
+          NAMELINK_SKIP)
+  install(FILES bindings/c/hermetic.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev)
+  configure_file(cmake/hermetic-c.pc.in hermetic-c.pc @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/hermetic-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+          COMPONENT dev)
+  install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libhermetic0" RENAME copyright
+          COMPONENT shared)
+endif()
 
 if(TARGET hermetic_cli)
   install(TARGETS hermetic_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
@@ -67,6 +79,10 @@ set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL program dev)
+if(TARGET hermetic_shared)
+  list(APPEND CPACK_COMPONENTS_ALL shared)
+  list(APPEND hermetic_dev_requires "libhermetic0 (= ${PROJECT_VERSION})")
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -75,8 +91,13 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION devel)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${PROJECT_DESCRIPTION}.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhermetic-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${hermetic_deb_requires}")
-set(CPACK_COMPONENT_DEV_DESCRIPTION "Library and headers of hermetic, for C++ programs.")
+list(PREPEND hermetic_dev_requires ${hermetic_deb_requires})
+list(JOIN hermetic_dev_requires ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Library and headers of hermetic, for C++ and C programs.")
+set(CPACK_DEBIAN_SHARED_PACKAGE_NAME libhermetic0)
+set(CPACK_DEBIAN_SHARED_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_SHARED_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_SHARED_DESCRIPTION "The C ABI of hermetic, a shared object for programs in any language.")
 # A static program needs nothing; a dynamic one (other presets) gets what it links.
 if(HERMETIC_STATIC_PROGRAM)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The pages for users do what they say. Every block "```sh run" of a page is run, in the order of the page and in one shell, in
-# an empty directory with hermetic in PATH; a block "```text" after it is what it prints.
+# an empty directory with hermetic in PATH; a block "```text" after it is what it prints. A block "```python run" is a script.
 
 setup() {
   mkdir "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/page" "$BATS_TEST_TMPDIR/parts"
@@ -13,9 +13,20 @@ setup() {
 # Writes parts/N.sh for each block that is run, and parts/N.text for what it is to print.
 take_apart() {
   awk -v parts="$BATS_TEST_TMPDIR/parts" '
+    /^```python run$/ {
+      file = sprintf("%s/%02d.sh", parts, ++number)
+      print "/usr/bin/python3 -B - <<\\END_OF_SCRIPT" > file
+      script = 1
+      next
+    }
     /^```sh run$/ { file = sprintf("%s/%02d.sh", parts, ++number); printf "" > file; next }
     /^```text$/ && number > 0 { file = sprintf("%s/%02d.text", parts, number); printf "" > file; next }
-    /^```/ { if (file != "") close(file); file = ""; next }
+    /^```/ {
+      if (script) print "END_OF_SCRIPT" > file
+      if (file != "") close(file)
+      file = script = ""
+      next
+    }
     file != "" { print > file }
   ' "$1"
 }
@@ -77,6 +88,12 @@ run_page() {
 
 @test "docs/guide/network.md" {
   run_page "$BATS_TEST_DIRNAME/../../docs/guide/network.md"
+}
+
+@test "docs/guide/python.md" {
+  HERMETIC_LIBRARY=$(dirname "$(readlink -f "$BATS_TEST_TMPDIR/bin/hermetic")")/libhermetic.so.0
+  export HERMETIC_LIBRARY PYTHONPATH=$BATS_TEST_DIRNAME/../../bindings/python
+  run_page "$BATS_TEST_DIRNAME/../../docs/guide/python.md"
 }
 
 @test "docs/guide/troubleshooting.md" {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs into an empty folder and builds a program there with find_package() and with pkg-config.
+# Installs into an empty folder and builds programs there with find_package() and with pkg-config, in C++ and in C.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 scratch=$(mktemp -d)
@@ -8,7 +8,7 @@ prefix=$scratch/prefix
 expected=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 
 cmake --install "$HERMETIC_BINARY_DIR" --prefix "$prefix" >"$scratch/log"
-for file in bin/hermetic include/hermetic/base/result.h share/man/man1/hermetic.1 \
+for file in bin/hermetic include/hermetic.h include/hermetic/base/result.h share/man/man1/hermetic.1 \
   share/man/man5/hermetic.yaml.5 share/bash-completion/completions/hermetic \
   share/zsh/vendor-completions/_hermetic share/fish/vendor_completions.d/hermetic.fish; do
   [[ -s $prefix/$file ]] || { echo "$file is not installed" >&2; exit 1; }
@@ -33,3 +33,11 @@ flags=$(PKG_CONFIG_PATH=${pc%/*} pkg-config --define-variable=prefix="$prefix" -
 # shellcheck disable=SC2086  # a list of options
 "$CXX" -std=c++20 "$here/consumer.cc" $flags -o "$scratch/by_pkg_config"
 [[ $("$scratch/by_pkg_config") == "$expected" ]]
+
+# In C, by pkg-config.
+pc=$(find "$prefix" -name hermetic-c.pc)
+flags=$(PKG_CONFIG_PATH=${pc%/*} pkg-config --define-variable=prefix="$prefix" --cflags --libs hermetic-c)
+# shellcheck disable=SC2086  # a list of options
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/consumer.c" $flags -o "$scratch/in_c"
+[[ $(LD_LIBRARY_PATH=$(dirname "${pc%/*}") "$scratch/in_c") == 0 ]]
+[[ -z $(find "$prefix" -name libhermetic.so) ]]  # it would come before the archive

@@ -7,6 +7,10 @@ import time
 import pytest
 
 
+# Timeouts within which a command has begun: the first will do, but for a machine that is busy.
+GROWING = (0.1, 1, 10)
+
+
 def processes_named(marker):
     """The command lines, of all processes that we may look at, that have this word."""
     found = []
@@ -42,4 +46,5 @@ def marker():
 def place(tmp_path, monkeypatch):
     """Every test in an empty directory."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     return tmp_path

@@ -12,10 +12,10 @@ from .events import Event
 from .spec import PathLike
 
 
-async def _in_thread(work: Callable[[], Any]) -> Any:
+async def _in_thread(work: Callable[[], Any], undo: Optional[Callable[[Any], None]] = None) -> Any:
     """In a thread of its own: those of the loop's executor are few, and a run may take hours.
 
-    If it is cancelled the work is still waited for: it is short, or was told to end.
+    If it is cancelled the work is still waited for, because it is short, and then undone.
     """
     loop = asyncio.get_running_loop()
     future: "asyncio.Future[Any]" = loop.create_future()
@@ -48,8 +48,12 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         except BaseException:
             break
     if cancelled is not None:
-        if future.exception() is None and isinstance(future.result(), Run):
-            future.result().kill()
+        if undo is not None and future.exception() is None:
+            done, undone = future.result(), undo
+            try:
+                await _in_thread(lambda: undone(done))
+            except asyncio.CancelledError:
+                pass
         raise cancelled
     return future.result()
 
@@ -128,7 +132,7 @@ class _Starting:
         self._run: Optional[AsyncRun] = None
 
     async def _start(self) -> AsyncRun:
-        return AsyncRun(await _in_thread(lambda: start(self._command, **self._options)))
+        return AsyncRun(await _in_thread(lambda: start(self._command, **self._options), Run.close))
 
     def __await__(self) -> Any:
         return self._start().__await__()
