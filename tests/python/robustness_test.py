@@ -13,6 +13,7 @@ import hermetic
 import pytest
 from conftest import comes_true, processes_named
 from hermetic import _native
+from hermetic._streams import Streams
 
 
 def descriptors():
@@ -96,6 +97,19 @@ def test_an_interrupt_ends_the_run(call, marker):
     assert processes_named(marker) == []
 
 
+def test_nothing_is_left_when_an_interrupt_comes_out(marker):
+    """At once, and not only when somebody collects what is left or the interpreter ends."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for call in (hermetic.run, hermetic.subprocess.call):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                call(["sleep", marker])
+            assert processes_named(marker) == []
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_interrupts_at_any_moment_leave_nothing(marker):
     """By the hundred, of one process: while it starts, waits and clears up."""
     script = ("import hermetic, os, random, signal\n"
@@ -146,7 +160,7 @@ def test_a_forked_child_does_not_touch_its_parents_runs(marker):
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert run.running
-        assert processes_named(marker)
+        assert comes_true(lambda: processes_named(marker))
     assert processes_named(marker) == []
 
 
@@ -172,18 +186,23 @@ def test_forks_in_many_threads():
     assert wrong == []
 
 
-def test_a_child_that_keeps_our_pipes_does_not_hold_us_up():
-    """Forked while the write ends are open, as other threads do."""
-    with hermetic.start(["sh", "-c", "sleep 0.2; echo said"], capture_output=True) as run:
-        child = os.fork()
-        if child == 0:
-            signal.pause()
-            os._exit(0)
-        try:
-            assert run.wait().stdout == b"said\n"
-        finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+def test_whoever_keeps_a_copy_of_our_pipes_does_not_hold_us_up(monkeypatch):
+    """As a child does that another thread forks while they are open."""
+    kept = []
+    given = Streams.given
+
+    def keep_and_give(streams):
+        kept.extend(os.dup(descriptor) for descriptor in streams._theirs)
+        given(streams)
+
+    monkeypatch.setattr(Streams, "given", keep_and_give)
+    try:
+        with hermetic.start(["sh", "-c", "sleep 0.1; echo said"], capture_output=True) as run:
+            assert kept
+            assert run.wait(60).stdout == b"said\n"
+    finally:
+        for descriptor in kept:
+            os.close(descriptor)
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])

@@ -154,7 +154,7 @@ def test_can_be_signalled_looked_at_and_ended(marker):
         assert comes_true(lambda: run.captured()[0] == b"ready\n")
         assert run.running
         assert run.usage()["wall_time_us"] >= 0
-        assert processes_named(marker)  # the control of those that look for none
+        assert comes_true(lambda: processes_named(marker))  # the control of those that look for none
         assert run.send_signal(signal.SIGTERM)
         result = run.wait()
         assert (result.returncode, result.stdout) == (5, b"ready\ncaught\n")
@@ -178,13 +178,13 @@ def test_wait_may_be_repeated_and_may_time_out(marker):
 
 def test_leaving_the_block_ends_it(marker):
     with hermetic.start(["sleep", marker]):
-        assert processes_named(marker)
+        assert comes_true(lambda: processes_named(marker))
     assert processes_named(marker) == []
 
 
 def test_losing_the_last_reference_ends_it(marker):
     run = hermetic.start(["sleep", marker])
-    assert processes_named(marker)
+    assert comes_true(lambda: processes_named(marker))
     del run
     assert comes_true(lambda: not processes_named(marker))
 
