@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --step | --sha | --jobs | --require | --detector | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --task-id | --seed | --index | --python | --from | --retries)
+    --inside | --act | --step | --sha | --jobs | --require | --detector | --unused | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --task-id | --seed | --index | --python | --from | --retries)
       :
       return
       ;;
@@ -58,7 +58,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --key --require --detector --evidence --json --quiet --help' -- "$word")
       ;;
     gc:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--unused --json --help' -- "$word")
       ;;
     key:-*)
       mapfile -t COMPREPLY < <(compgen -W '--help' -- "$word")

@@ -146,7 +146,27 @@ void hermetic_run_free(hermetic_run* run);
 
 // --- Tasks ---
 //
-// The names hermetic_task_* are reserved.
+// A fresh worktree of a commit and a fresh Python environment, for any number of runs one after the
+// other; gone when the task is freed. docs/guide/tasks.md says what commands find in it.
+
+typedef struct hermetic_task hermetic_task;
+
+// `request` is a JSON object, see docs/reference/c-api.md#tasks.
+hermetic_task* hermetic_task_set_up(const char* request, hermetic_error** error);
+// What a command of the task is given, for hermetic_run_start(). It sees what earlier ones changed.
+hermetic_spec* hermetic_task_spec(hermetic_task* task, const char* const* command,
+                                  hermetic_error** error);
+// Remembers how a run of the task has ended: `outcome` is what hermetic_run_wait() gave.
+int hermetic_task_note(hermetic_task* task, const char* outcome, hermetic_error** error);
+// docs/reference/task-manifest.md, as far as it is known by now.
+char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error);
+// Keeps the changes of the worktree in a directory that is not there yet.
+int hermetic_task_keep_changes(hermetic_task* task, const char* directory, hermetic_error** error);
+// Freezes what was made so far under a name, for the "from" of other requests. Ends the task.
+int hermetic_task_freeze(hermetic_task* task, const char* name, hermetic_error** error);
+// Removes everything on the host; the manifest says what. No run of it may be under way.
+int hermetic_task_clean_up(hermetic_task* task, hermetic_error** error);
+void hermetic_task_free(hermetic_task* task);  // and cleans up
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

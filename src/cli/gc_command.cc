@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -54,9 +55,8 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(group), .detail = ""});
   for (std::string& secret : linux_backend::remove_abandoned_secrets())
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(secret), .detail = ""});
-  if (const Result<Cache> cache = Cache::open(); cache)
-    for (std::string& folder : remove_abandoned_runs(cache->path() + "/journals"))
-      found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
+  for (std::string& folder : remove_abandoned_runs(Cache::usual_path() + "/journals"))
+    found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
   for (const char* usual : {"/var/tmp", "/tmp"})
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {
@@ -68,6 +68,20 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   return found;
 }
 
+// Of checkouts and environments, those that nobody has used for so many days.
+Result<void> collect_unused(const std::string& days, std::vector<Leftover>& found) {
+  unsigned count = 0;
+  const auto [end, error] = std::from_chars(days.data(), days.data() + days.size(), count);
+  if (error != std::errc() || end != days.data() + days.size())
+    return invalid(fmt::format("--unused {} is no number of days", printable(days)),
+                   "write a number such as 30");
+  const Cache cache = TRY(Cache::open());
+  std::vector<std::string> removed = TRY(cache.remove_unused(count));
+  for (std::string& path : removed)
+    found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(path), .detail = "unused"});
+  return {};
+}
+
 }  // namespace
 
 const Subcommand& gc_description() {
@@ -75,7 +89,10 @@ const Subcommand& gc_description() {
       .name = "gc",
       .synopsis = "[DIRECTORY]... [--json]",
       .summary = "Removes what killed runs have left, and puts their outputs right.",
-      .options = {{"--json", "", "print JSON"}, {"--help", "", "show this help"}}};
+      .options = {{"--unused", "DAYS",
+                   "also cached checkouts and environments that nobody has used for DAYS"},
+                  {"--json", "", "print JSON"},
+                  {"--help", "", "show this help"}}};
   return description;
 }
 
@@ -85,8 +102,11 @@ int gc_main(std::span<char* const> words) {
   if (arguments->has("--help")) return print(help_for(gc_description())), kSuccess;
   if (!arguments->command.empty())
     return report(invalid("'hermetic gc' runs no command", "name directories"));
-  const Result<std::vector<Leftover>> found = collect(arguments->words);
+  Result<std::vector<Leftover>> found = collect(arguments->words);
   if (!found) return report(found.error());
+  if (arguments->has("--unused"))
+    if (const Result<void> done = collect_unused(arguments->last("--unused"), *found); !done)
+      return report(done.error());
   print(arguments->has("--json") ? as_json(*found) : as_text(*found));
   const bool kept = std::any_of(found->begin(), found->end(), [](const Leftover& leftover) {
     return leftover.fate == Leftover::Fate::Kept;

@@ -20,13 +20,14 @@ from .errors import (CommandFailed, HermeticError, InvalidSpecError, SystemFailu
                      UnsupportedError)
 from .events import Event
 from .spec import Spec, Tree
+from .task import HermeticRun, Task
 
 __version__ = "0.1.0"
 
-# Tasks (HermeticRun) come here, from a module of their own.
 __all__ = [
-    "AsyncRun", "CommandFailed", "DEVNULL", "Event", "HermeticError", "InvalidSpecError", "PIPE", "Result",
-    "Run", "STDOUT", "Spec", "SystemFailure", "TimeoutExpired", "Tree", "UnsupportedError", "capabilities",
+    "AsyncRun", "CommandFailed", "DEVNULL", "Event", "HermeticError", "HermeticRun", "InvalidSpecError", "PIPE",
+    "Result",
+    "Run", "STDOUT", "Spec", "SystemFailure", "Task", "TimeoutExpired", "Tree", "UnsupportedError", "capabilities",
     "library_version", "run", "run_async", "start", "start_async", "subprocess",
 ]
 

@@ -41,6 +41,13 @@ _FAILING = {
     "hermetic_spec_digest": (c_void_p, [c_void_p]),
     "hermetic_plan_json": (c_void_p, [c_void_p, c_char_p]),
     "hermetic_capabilities_json": (c_void_p, []),
+    "hermetic_task_set_up": (c_void_p, [c_char_p]),
+    "hermetic_task_spec": (c_void_p, [c_void_p, _TEXTS]),
+    "hermetic_task_note": (c_int, [c_void_p, c_char_p]),
+    "hermetic_task_manifest": (c_void_p, [c_void_p]),
+    "hermetic_task_keep_changes": (c_int, [c_void_p, c_char_p]),
+    "hermetic_task_freeze": (c_int, [c_void_p, c_char_p]),
+    "hermetic_task_clean_up": (c_int, [c_void_p]),
     "hermetic_run_start": (c_void_p, [c_void_p, c_char_p, EventCallback, c_void_p]),
     "hermetic_run_wait": (c_void_p, [c_void_p]),
     "hermetic_run_signal": (c_int, [c_void_p, c_int]),
@@ -60,6 +67,7 @@ _PLAIN = {
     "hermetic_draft_free": (None, [c_void_p]),
     "hermetic_spec_free": (None, [c_void_p]),
     "hermetic_run_free": (None, [c_void_p]),
+    "hermetic_task_free": (None, [c_void_p]),
 }
 
 _loaded: Optional[ctypes.CDLL] = None

@@ -143,12 +143,17 @@ Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSin
   return finished;
 }
 
+// Nothing is there before the first command.
 Result<std::vector<Change>> Task::changes() const {
+  struct stat status = {};
+  if (::lstat((worktree_path() + "/upper").c_str(), &status) != 0) return std::vector<Change>();
   return changes_in(worktree_path() + "/upper", layers().worktree, {".git"});
 }
 
 Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
   std::vector<ScratchEntry> entries;
+  struct stat status = {};
+  if (::lstat((scratch_path_ + "/scratch/upper").c_str(), &status) != 0) return entries;
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, scratch_path_ + "/scratch/upper"));
   TRY(list(directory.get(), "", entries));
   return entries;

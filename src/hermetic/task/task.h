@@ -62,6 +62,7 @@ class Task {
   [[nodiscard]] Result<Spec> spec() const;
   // The same with names that are the same for everyone: what its digest is made of.
   [[nodiscard]] Result<Spec> portable_spec() const;
+  [[nodiscard]] bool has_command() const { return !draft_.command.empty(); }
   void set_command(std::vector<std::string> command) { draft_.command = std::move(command); }
 
   // Runs the command; may be called again. How long it took is counted in durations(). `on_run`

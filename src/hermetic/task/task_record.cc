@@ -138,7 +138,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
        {{"made", record.certificate.made},
         {"removed", record.certificate.removed},
         {"left", record.certificate.left}}},
-      {"stable_hash", record.stable_hash},
+      {"stable_hash", text_or_null(record.stable_hash)},
       {"result_hash", result_hash(record, outcome)}};
   return manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -20,19 +20,6 @@
 namespace hermetic {
 namespace {
 
-std::string usual_path() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string own = variable("HERMETIC_CACHE"); !own.empty()) return own;
-  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/'))
-    return base + "/hermetic";
-  if (const std::string home = variable("HOME"); home.starts_with('/'))
-    return home + "/.cache/hermetic";
-  return fmt::format("/var/tmp/hermetic-cache-{}", ::geteuid());
-}
-
 Error failed(std::string_view doing, const std::string& path, int error) {
   return system_error(fmt::format("cannot {} '{}' of the cache", doing, printable(path)), error,
                       "HERMETIC_CACHE names another directory for it");
@@ -85,6 +72,19 @@ constexpr const char* kSeal = "seal";
 constexpr const char* kFacts = "facts";
 
 }  // namespace
+
+std::string Cache::usual_path() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string own = variable("HERMETIC_CACHE"); !own.empty()) return own;
+  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/'))
+    return base + "/hermetic";
+  if (const std::string home = variable("HOME"); home.starts_with('/'))
+    return home + "/.cache/hermetic";
+  return fmt::format("/var/tmp/hermetic-cache-{}", ::geteuid());
+}
 
 Result<Cache> Cache::open(std::string path) {
   if (path.empty()) path = usual_path();

@@ -179,7 +179,10 @@ Certificate RunFolder::remove() {
 std::vector<std::string> remove_abandoned_runs(const std::string& journals) {
   std::vector<std::string> removed;
   const Result<UniqueFd> directory = open_directory(AT_FDCWD, journals);
-  if (!directory) return removed;
+  struct stat status = {};
+  // What somebody else has written there is not believed.
+  if (!directory || ::fstat(directory->get(), &status) != 0 || status.st_uid != ::geteuid())
+    return removed;
   const Result<std::vector<std::string>> names = names_in(directory->get());
   if (!names) return removed;
   for (const std::string& name : *names) {
