@@ -56,9 +56,7 @@ Result<void> empty_directory(int directory, int top, int depth, unsigned& moved)
         return cannot("remove", name);
       continue;
     }
-    (void)::fchmodat(directory, name.c_str(), 0700,
-                     0);  // the command may have locked it; it is ours
-    const UniqueFd child = TRY(open_directory(directory, name));
+    const UniqueFd child = TRY(open_to_empty(directory, name));
     TRY(empty_directory(child.get(), top, depth + 1, moved));
     if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
       return cannot("remove", name);
