@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <ctime>
 #include <utility>
@@ -31,6 +32,14 @@ Result<void> make_directories(const std::string& path) {
     if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", part, errno);
   }
   return {};
+}
+
+Result<std::string> absolute(const std::string& path) {
+  if (path.starts_with('/')) return normal_path(path);
+  std::array<char, PATH_MAX> here = {};
+  if (::getcwd(here.data(), here.size()) == nullptr)
+    return system_error("cannot find the current directory", errno);
+  return normal_path(fmt::format("{}/{}", here.data(), path));
 }
 
 Result<UniqueFd> open_at(int parent, const std::string& name, int flags, mode_t mode = 0600) {
@@ -88,6 +97,7 @@ std::string Cache::usual_path() {
 
 Result<Cache> Cache::open(std::string path) {
   if (path.empty()) path = usual_path();
+  path = TRY(absolute(path));
   TRY(make_directories(path));
   UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   struct stat status = {};
@@ -122,7 +132,9 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
   const auto use_if_intact = [&]() -> Result<bool> {
     const Result<UniqueFd> entry = open_directory(directory_.get(), name);
     if (!entry || !TRY(is_intact(entry->get(), name))) return false;
-    found.facts = TRY(read_text(entry->get(), kFacts));
+    Result<std::string> facts = read_text(entry->get(), kFacts);
+    if (!facts) return false;
+    found.facts = std::move(*facts);
     (void)::futimens(found.use.get(), nullptr);  // who was not used for long may go
     return true;
   };
@@ -152,6 +164,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
       return failed("name", name, errno);
     found.facts = std::move(*facts);
     found.made = true;
+    (void)::futimens(found.use.get(), nullptr);  // its lock may be older than it is
     const std::lock_guard guard(seen_->mutex);
     seen_->entries.insert(name);
   }
@@ -170,6 +183,7 @@ Result<std::vector<std::string>> Cache::remove_unused(unsigned days) const {
     if (::flock(use.get(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody uses it
     const std::string name = lock_name.substr(0, lock_name.size() - 5);
     TRY(remove_tree(directory_.get(), name + ".making"));
+    if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     TRY(remove_tree(directory_.get(), name));
     removed.push_back(fmt::format("{}/{}", path_, name));
   }

@@ -16,6 +16,7 @@
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/workspace/unlocked.h"
 
 namespace hermetic {
 namespace {
@@ -100,14 +101,16 @@ class Comparison {
   Comparison(const std::string& upper, const std::vector<std::string>& layers)
       : upper_(upper), below_(layers) {}
 
+  // `covered`: nothing of the layers shows through; what is not here is gone.
   Result<void> compare(const std::string& directory, bool covered,
                        const std::vector<std::string>& skip = {}) {
     const std::string place = Below::join_below(upper_, directory);
+    const Unlocked unlocked(AT_FDCWD, place);
     std::set<std::string> seen;
     for (const std::string& name : TRY(names_at(place))) {
       if (std::ranges::find(skip, name) != skip.end()) continue;
       seen.insert(name);
-      TRY(compare_entry(Below::join_names(directory, name)));
+      TRY(compare_entry(Below::join_names(directory, name), covered));
     }
     if (!covered) return {};
     for (const std::string& name : TRY(below_.names(directory)))
@@ -122,7 +125,7 @@ class Comparison {
   }
 
  private:
-  Result<void> compare_entry(const std::string& path) {
+  Result<void> compare_entry(const std::string& path, bool covered) {
     const std::string place = Below::join_below(upper_, path);
     const std::optional<struct stat> now = look_at(place);
     if (!now) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
@@ -134,12 +137,16 @@ class Comparison {
       if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
     }
     if (!old || !is_directory || old->st_mode != now->st_mode) {
-      Change change {
-        .kind = old ? Change::Kind::Modified : Change::Kind::Added, .path = path,
-        .type = std::string(type_of(*now)), .mode = now->st_mode & 07777U,
-        .size_bytes = is_directory ? 0 : static_cast<std::uint64_t>(now->st_size),
-        .digest = TRY(digest_of(place, *now))
-      };
+      Change change{.kind = old ? Change::Kind::Modified : Change::Kind::Added,
+                    .path = path,
+                    .type = std::string(type_of(*now)),
+                    .mode = now->st_mode & 07777U,
+                    .size_bytes = is_directory ? 0 : static_cast<std::uint64_t>(now->st_size),
+                    .digest = {}};
+      {
+        const Unlocked unlocked(AT_FDCWD, place);
+        change.digest = TRY(digest_of(place, *now));
+      }
       const bool same = old && old->st_mode == now->st_mode && old->st_size == now->st_size &&
                         !change.digest.empty() && TRY(digest_of(*old_place, *old))
       == change.digest;
@@ -147,7 +154,8 @@ class Comparison {
     }
     if (!is_directory) return {};
     const bool was_directory = old && S_ISDIR(old->st_mode);
-    return compare(path, was_directory && is_opaque(place));
+    // Within an opaque directory the kernel marks no other.
+    return compare(path, was_directory && (covered || is_opaque(place)));
   }
 
   Result<void> add_removed(const std::string& path) {

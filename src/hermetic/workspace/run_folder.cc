@@ -159,7 +159,9 @@ Certificate RunFolder::remove() {
   if (path_.empty()) return certificate;
   certificate.made = made_;
   const std::string path = std::exchange(path_, {});
-  const Result<void> gone = remove_tree(AT_FDCWD, path);
+  struct stat status = {};
+  const bool never_made = ::lstat(path.c_str(), &status) != 0 && errno == ENOTDIR;
+  const Result<void> gone = never_made ? Result<void>() : remove_tree(AT_FDCWD, path);
   if (!gone) {
     // The journal stays: hermetic gc tries again.
     certificate.left.push_back(fmt::format("{}: {}", path, gone.error().message));

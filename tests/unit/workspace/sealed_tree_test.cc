@@ -1,0 +1,86 @@
+#include "hermetic/workspace/sealed_tree.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "hermetic/base/file_tree.h"
+#include "tests/unit/spec/temp_dir.h"
+
+namespace hermetic {
+namespace {
+
+class SealedTree : public ::testing::Test {
+ protected:
+  SealedTree() {
+    dir.file("tree/file", "content");
+    dir.file("tree/sub/inner", "x");
+    dir.link("tree/link", "file");
+    dir.directory("tree/empty");
+  }
+  [[nodiscard]] std::string seal() const {
+    const UniqueFd directory = open_directory(AT_FDCWD, dir / "tree").value();
+    return seal_of(directory.get()).value();
+  }
+  const TempDir dir;
+};
+
+TEST_F(SealedTree, HasOneSealAsLongAsNobodyTouchesIt) {
+  const std::string first = seal();
+  EXPECT_EQ(first.size(), 64U);
+  EXPECT_EQ(seal(), first);
+}
+
+// The writer puts back everything that a writer can put back.
+TEST_F(SealedTree, ShowsAWriteThatWasHidden) {
+  const std::string first = seal();
+  struct stat before = {};
+  ASSERT_EQ(::stat((dir / "tree/file").c_str(), &before), 0);
+  const UniqueFd file(::open((dir / "tree/file").c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), "CONTENT", 7, 0), 7);
+  const std::array<timespec, 2> times = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::futimens(file.get(), times.data()), 0);
+  struct stat after = {};
+  ASSERT_EQ(::stat((dir / "tree/file").c_str(), &after), 0);
+  ASSERT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  ASSERT_EQ(after.st_size, before.st_size);
+  EXPECT_NE(seal(), first);
+}
+
+TEST_F(SealedTree, ShowsEveryOtherChange) {
+  std::string last = seal();
+  const auto changed = [&](const char* what) {
+    const std::string now = seal();
+    EXPECT_NE(now, last) << what;
+    last = now;
+  };
+  ASSERT_EQ(::chmod((dir / "tree/file").c_str(), 0700), 0);
+  changed("a mode");
+  ASSERT_EQ(::rename((dir / "tree/file").c_str(), (dir / "tree/renamed").c_str()), 0);
+  changed("a name");
+  dir.hard_link("outside", "tree/renamed");
+  changed("another name elsewhere, through which it can be written");
+  dir.file("tree/empty/new", "");
+  changed("something new");
+  ASSERT_EQ(::unlink((dir / "tree/empty/new").c_str()), 0);
+  changed("something gone");
+  ASSERT_EQ(::unlink((dir / "tree/link").c_str()), 0);
+  dir.link("tree/link", "elsewhere");
+  changed("where a link leads");
+  ASSERT_EQ(::rename((dir / "tree/sub/inner").c_str(), (dir / "tree/inner").c_str()), 0);
+  changed("a file that moved up");
+}
+
+TEST_F(SealedTree, IsNotMadeByFollowingLinks) {
+  dir.file("outside/file", "x");
+  dir.link("tree/out", dir / "outside");
+  const std::string first = seal();
+  dir.file("outside/other", "y");
+  EXPECT_EQ(seal(), first);
+}
+
+}  // namespace
+}  // namespace hermetic
