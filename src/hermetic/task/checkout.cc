@@ -1,5 +1,6 @@
 #include "hermetic/task/checkout.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -7,6 +8,8 @@
 #include <string_view>
 
 #include "hermetic/base/digest.h"
+#include "hermetic/base/file_text.h"
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/task/preparation.h"
@@ -15,16 +18,22 @@ namespace hermetic::task {
 namespace {
 
 // Every object passes through index-pack, which computes its name from its content: what is checked
-// out is what the commit says, whatever the source's files hold. $1: its repository, $2: the
-// commit. A submodule that the source has is made in the same way, at the commit that is recorded.
+// out is what the commit says, whatever the source's files hold. Of the source, objects are
+// borrowed and nothing else: a setting of its own, such as a remote that is asked for what is
+// missing, would be a command of its own, run while the tree is made. $1: its folder with the
+// objects, $2: the commit. A submodule that the source has is made in the same way, at the commit
+// that is recorded; its name and path are the commit's, so they are taken for no more than what git
+// has there.
 constexpr const char* kScript = R"sh(set -eu
 export GIT_CONFIG_NOSYSTEM=1 HOME=/tmp GIT_OPTIONAL_LOCKS=0
-in_source() { git -c safe.directory='*' --git-dir="$source" "$@"; }
 check_out() { # SOURCE COMMIT: into the current directory
-  local source=$1 commit=$2 name path entry
+  local source=$1 commit=$2 name path entry borrowed
   git init -q --template= --object-format="$format" .
   if [ -f "$source/shallow" ]; then cp "$source/shallow" .git/shallow; fi
-  echo "$commit" | in_source pack-objects -q --revs --stdout --delta-base-offset |
+  borrowed=$(mktemp -d)/objects # a name without colons and quotes
+  ln -s "$source/objects" "$borrowed"
+  echo "$commit" |
+    GIT_ALTERNATE_OBJECT_DIRECTORIES=$borrowed git pack-objects -q --revs --stdout --delta-base-offset |
     git index-pack --stdin >/dev/null
   git config core.checkStat minimal
   git config core.trustctime false
@@ -34,26 +43,50 @@ check_out() { # SOURCE COMMIT: into the current directory
   git -c advice.detachedHead=false checkout -q --detach "$commit"
   find . -path ./.git -prune -o -exec touch -h -d "@$(git log -1 --format=%ct)" {} +
   git status --porcelain >/dev/null
-  [ -f .gitmodules ] || return 0
+  if [ -h .gitmodules ] || [ ! -f .gitmodules ]; then return 0; fi
   git config -z -f .gitmodules --name-only --get-regexp '^submodule\..*\.path$' | tr '\0' '\n' |
-    while read -r entry; do
+    while IFS= read -r entry; do
       name=${entry#submodule.} name=${name%.path}
-      path=$(git config -f .gitmodules "$entry")
-      entry=$(git ls-tree HEAD -- "$path" | cut -d' ' -f3 | cut -f1)
+      path=$(git config -f .gitmodules "$entry") || continue
+      [ "$(git ls-tree -z --name-only HEAD -- "$path" 2>/dev/null | tr -d '\0')" = "$path" ] || continue
       case $(git ls-tree HEAD -- "$path") in 160000*) ;; *) continue ;; esac
-      if [ -d "$common/modules/$name/objects" ]; then
-        (cd "$path" && common=$common/modules/$name check_out "$common/modules/$name" "$entry")
-      else
-        echo "missing $name"
-      fi
+      entry=$(git ls-tree HEAD -- "$path" | cut -d' ' -f3 | cut -f1)
+      case /$name/ in
+        */../*) ;;
+        *)
+          if [ -d "$source/modules/$name/objects" ]; then
+            (cd "./$path" && check_out "$source/modules/$name" "$entry")
+            continue
+          fi ;;
+      esac
+      printf 'missing %s\n' "$name"
     done
 }
 format=sha1
 if [ ${#2} = 64 ]; then format=sha256; fi
-common=$3
 check_out "$1" "$2"
 echo "tree $(git rev-parse 'HEAD^{tree}')"
 )sh";
+
+// Which submodules a repository has, and how far back its history goes: what else a checkout is
+// made of. A folder below 'modules' is the repository of one, or a part of its name.
+std::string extent_of(const std::string& folder, int depth = 0) {
+  constexpr int kDeepest = 32;
+  std::string text;
+  if (const Result<std::string> shallow = read_whole_file(folder + "/shallow"); shallow)
+    text += sha256(*shallow) + "\n";
+  struct stat status = {};
+  const bool is_repository = ::stat((folder + "/objects").c_str(), &status) == 0;
+  const std::string below = is_repository ? folder + "/modules" : folder;
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, below);
+  if (!directory || depth > kDeepest) return text;
+  const Result<std::vector<std::string>> names = names_in(directory->get());
+  if (!names) return text;
+  for (const std::string& name : *names)
+    text += fmt::format("{}{}\n{}", std::string(static_cast<std::size_t>(depth), ' '), name,
+                        extent_of(below + "/" + name, depth + 1));
+  return text;
+}
 
 std::vector<std::string> folders_of(const Repository& source) {
   std::vector<std::string> folders = {source.git};
@@ -111,16 +144,15 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   Checkout checkout;
   checkout.commit = TRY(resolve(source, revision, backend));
   // What the script makes of a commit is part of what the tree is made of.
-  const std::string key =
-      sha256(fmt::format("{}\n{}\n{}", checkout.commit, source.common, kScript));
+  const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}", checkout.commit, source.common,
+                                             extent_of(source.common), kScript));
   checkout.cached = TRY(cache.get("checkout", key, [&](const std::string& place) {
-    return prepare(
-        {.what = fmt::format("the checkout of {}", checkout.commit),
-         .command = {"sh", "-c", kScript, "sh", source.git, checkout.commit, source.common},
-         .inputs = folders_of(source),
-         .tree = kWorktree,
-         .place = place},
-        backend);
+    return prepare({.what = fmt::format("the checkout of {}", checkout.commit),
+                    .command = {"sh", "-c", kScript, "sh", source.common, checkout.commit},
+                    .inputs = folders_of(source),
+                    .tree = kWorktree,
+                    .place = place},
+                   backend);
   }));
   checkout.tree = fact(checkout.cached.facts, "tree");
   checkout.missing_submodules = fact(checkout.cached.facts, "missing");

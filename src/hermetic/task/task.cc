@@ -189,17 +189,20 @@ Certificate Task::clean_up() {
 
 Result<std::string> Task::stable_hash() const {
   const Spec portable = TRY(portable_spec());
+  std::vector<std::string> command;  // as text; the spec's digest knows the very bytes
+  for (const std::string& word : draft_.command) command.push_back(printable(word));
   nlohmann::json parts = {{"task_id", request_.id},
                           {"repo_sha", checkout_.commit},
                           {"tree", checkout_.tree},
                           {"venv_hash", environment_.hash},
                           {"os_fingerprint", os_fingerprint(environment_.version)},
-                          {"command", draft_.command},
+                          {"command", std::move(command)},
                           {"spec", portable.digest()}};
   parts["seed"] = request_.seed ? nlohmann::json(*request_.seed) : nlohmann::json();
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);
   };
+  parts["submodules_missing"] = text_or_null(printable(checkout_.missing_submodules));
   parts["config_hash"] = text_or_null(config_.hash);
   parts["lockfile_sha"] = text_or_null(environment_.lockfile_sha);
   return sha256(canonical_json(parts));
