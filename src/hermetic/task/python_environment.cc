@@ -1,28 +1,46 @@
 #include "hermetic/task/python_environment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <vector>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
 #include "hermetic/task/host_program.h"
 #include "hermetic/task/preparation.h"
 
 namespace hermetic::task {
 namespace {
 
-// $1: interpreter, $2: lockfile or "", $3: options for pip, split at spaces.
+// $1: interpreter, $2: lockfile or ""; then options for pip.
 constexpr const char* kScript = R"sh(set -eu
 "$1" -m venv /task/venv
-if [ -n "$2" ]; then
+lockfile=$2
+shift 2
+if [ -n "$lockfile" ]; then
   /task/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
-    --no-deps --only-binary :all: $3 -r "$2" >&2
+    --no-deps --only-binary :all: "$@" -r "$lockfile" >&2
 fi
 find /task/venv -name __pycache__ -prune -exec rm -rf {} +
 /task/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /task/venv/lib >&2 || true
 find /task/venv -exec touch -h -d @315532800 {} +
 /task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
 )sh";
+
+Result<void> write_copy(const std::string& path, const std::string& text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open() ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return system_error(fmt::format("cannot write '{}'", printable(path)), errno);
+  return {};
+}
 
 std::string version_in(const std::string& facts) {
   constexpr std::string_view kKey = "version ";
@@ -40,41 +58,49 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   const std::string interpreter = TRY(real_path_of(request.interpreter));
   const std::string program = TRY(identity_of_program(interpreter));
   std::vector<std::string> inputs;
-  std::string options;
-  std::string lockfile;
+  std::vector<std::string> options;
+  std::optional<Lockfile> lockfile;
   if (!request.lockfile.empty()) {
-    lockfile = TRY(real_path_of(request.lockfile));
-    const std::string text = TRY(read_whole_file(lockfile));
-    environment.has_hashes = TRY(parse_lockfile(text, request.lockfile))
-    .has_hashes;
+    const std::string text = TRY(read_whole_file(request.lockfile));
+    lockfile = TRY(parse_lockfile(text, request.lockfile));
+    environment.has_hashes = lockfile->has_hashes;
     environment.lockfile_sha = sha256(text);
-    inputs.push_back(lockfile);
-    if (environment.has_hashes) options += "--require-hashes ";
+    if (environment.has_hashes) options.emplace_back("--require-hashes");
   }
-  if (request.index.empty()) options += "--no-index ";
-  if (!request.index.empty()) options += "--index-url " + request.index + " ";
+  options.push_back(request.index.empty() ? "--no-index" : "--index-url=" + request.index);
   for (const std::string& directory : request.wheels) {
     inputs.push_back(TRY(real_path_of(directory)));
-    if (inputs.back().find(' ') != std::string::npos)
-      return invalid(fmt::format("'{}' has a space in its name", printable(inputs.back())),
-                     "pip takes no such directory; rename it");
-    options += "--find-links " + inputs.back() + " ";
+    options.push_back("--find-links=" + inputs.back());
   }
   // Which of several wheels of one version was taken is not known without hashes: then the place
   // that it came from is part of the key.
-  environment.hash = sha256(fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program,
-                                        environment.has_hashes ? "" : options, kScript));
-  environment.cached = TRY(cache.get("venv", environment.hash, [&](const std::string& place) {
-    return prepare({.what = lockfile.empty() ? "a Python environment"
-                                             : fmt::format("the Python environment of '{}'",
-                                                           printable(request.lockfile)),
-                    .command = {"sh", "-c", kScript, "sh", interpreter, lockfile, options},
-                    .inputs = inputs,
-                    .tree = kEnvironment,
-                    .place = place,
-                    .network = request.network},
-                   backend);
-  }));
+  const std::string origin =
+      environment.has_hashes ? "" : fmt::format("{}", fmt::join(options, "\n"));
+  environment.hash =
+      sha256(fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kScript));
+  const auto make = [&](const std::string& place) -> Result<std::string> {
+    // What was read is what pip is given, whatever becomes of the file meanwhile.
+    const std::string copy = lockfile ? place + "/lockfile" : "";
+    if (lockfile) {
+      TRY(write_copy(copy, lockfile->text));
+      inputs.push_back(copy);
+    }
+    std::vector<std::string> command = {"sh", "-c", kScript, "sh", interpreter, copy};
+    command.insert(command.end(), options.begin(), options.end());
+    const std::string what =
+        lockfile ? fmt::format("the Python environment of '{}'", printable(request.lockfile))
+                 : "a Python environment";
+    std::string facts = TRY(prepare({.what = what,
+                                     .command = std::move(command),
+                                     .inputs = inputs,
+                                     .tree = kEnvironment,
+                                     .place = place,
+                                     .network = request.network},
+                                    backend));
+    if (lockfile) (void)::unlink(copy.c_str());
+    return facts;
+  };
+  environment.cached = TRY(cache.get("venv", environment.hash, make));
   environment.version = version_in(environment.cached.facts);
   return environment;
 }

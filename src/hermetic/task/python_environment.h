@@ -32,10 +32,12 @@ struct PythonEnvironment {
 [[nodiscard]] Result<PythonEnvironment> python_environment(const PythonRequest& request,
                                                            Cache& cache, Backend& backend);
 
-// Fails, naming the line, unless everything in the lockfile is pinned.
+// Fails, naming the line, unless everything in the lockfile is pinned. Pip would take more than we
+// do for the end of a line, and an encoding that a comment names: it is given what we have read.
 struct Lockfile {
   std::vector<std::string> names;
   bool has_hashes = false;
+  std::string text;  // one requirement on each line, with its hashes: what pip is given
 };
 [[nodiscard]] Result<Lockfile> parse_lockfile(std::string_view text, const std::string& file);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -46,7 +47,11 @@ Result<std::optional<Texts>> digests(const YamlNode& root, const std::string& ke
     const std::size_t slash = file.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : file.substr(0, slash + 1);
     const std::string path = text.starts_with('/') ? text : folder + text;
-    const UniqueFd content(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd content(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat status = {};
+    if (content.is_open() && ::fstat(content.get(), &status) == 0 && !S_ISREG(status.st_mode))
+      return invalid(fmt::format("'{}', which '{}' of '{}' names, is not a file", printable(path),
+                                 key, printable(file)));
     if (!content.is_open())
       return system_error(fmt::format("cannot read '{}', which '{}' of '{}' names", printable(path),
                                       key, printable(file)),
