@@ -1,0 +1,655 @@
+#!/usr/bin/env bats
+# Tasks as their users see them: hermetic task, with commands that work and commands that do harm.
+
+# shellcheck disable=SC2016,SC2030,SC2031 # what is quoted is for inside; each test is a shell of its own
+
+bats_require_minimum_version 1.5.0
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
+nobody_can() { ((EUID == 0)) && "${nobody[@]}" test -x "$HERMETIC_PROGRAM"; }
+
+# One repository and one cache for all tests: what is made once need not be made again for each.
+setup_file() {
+  export HERMETIC_CACHE=$BATS_FILE_TMPDIR/cache
+  export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+  export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+  export GIT_CONFIG_KEY_1=protocol.file.allow GIT_CONFIG_VALUE_1=always
+  export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
+  export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
+  chmod 755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" 2>/dev/null || true
+  cd "$BATS_FILE_TMPDIR" || return
+  git init --quiet --initial-branch=main repo
+  cd repo || return
+  mkdir sub
+  echo content >file
+  echo gone >gone
+  echo inner >sub/inner
+  printf '#!/bin/sh\necho ran\n' >program
+  chmod 755 program
+  ln -s sub/inner link
+  ln -s /etc/passwd away
+  echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes
+  printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 12\n' 7 >large.bin
+  git add .
+  git commit --quiet -m first
+  git tag v1
+  echo later >later
+  git add .
+  git commit --quiet -m second
+  git branch side
+  # Making an environment takes seconds: both users' at once.
+  "$HERMETIC_PROGRAM" task run --repo . --task-id t --scratch "$BATS_FILE_TMPDIR/scratch" -- true &
+  if nobody_can; then
+    mkdir "$BATS_FILE_TMPDIR/nobody"
+    chown 65534:65534 "$BATS_FILE_TMPDIR/nobody"
+    "${nobody[@]}" HERMETIC_CACHE="$BATS_FILE_TMPDIR/nobody/cache" "$HERMETIC_PROGRAM" task run --repo . --task-id t \
+      --scratch "$BATS_FILE_TMPDIR/nobody/scratch" -- true
+  fi
+  wait
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return
+  chmod 755 "$BATS_TEST_TMPDIR"
+  repo=$BATS_FILE_TMPDIR/repo
+  scratch=$PWD/scratch
+  prefix=()
+}
+
+hermetic() { timeout 100 "${prefix[@]}" "$HERMETIC_PROGRAM" "$@"; }
+task() { hermetic task run --repo "$repo" --task-id t --scratch "$scratch" "$@"; }
+
+# Does it as whoever calls and, if that is root, as nobody, in a folder of its own.
+as_both() {
+  "$1"
+  ((EUID == 0)) || return 0
+  if ! nobody_can; then
+    [ "${HERMETIC_MUST_WORK-}" != 1 ] || return 1
+    skip "nobody may not execute $HERMETIC_PROGRAM; as the caller it has passed"
+  fi
+  prefix=("${nobody[@]}")
+  mkdir "$BATS_TEST_TMPDIR/nobody"
+  cd "$BATS_TEST_TMPDIR/nobody" || return
+  chown 65534:65534 .
+  export HERMETIC_CACHE=$BATS_FILE_TMPDIR/nobody/cache
+  scratch=$PWD/scratch
+  "$1"
+}
+
+# Everything that can be told about a tree but who has read it.
+picture() { (cd "$1" && find . -printf '%p %y %m %n %U %s %T@ %C@ %l\n' | sort && find . -type f -exec sha256sum {} + | sort); }
+
+value() { /usr/bin/python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+
+# No folder, no journal, no mount.
+nothing_left() {
+  [ ! -e "$scratch" ]
+  [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
+  if compgen -G "$HERMETIC_CACHE/*.making"; then return 1; fi
+  if grep -F "$BATS_TEST_TMPDIR" /proc/self/mountinfo; then return 1; fi
+}
+
+# Even if the sandbox failed, nothing would leave: an empty network is around it all.
+in_empty_network() {
+  if [ "$(id -u)" = 0 ]; then unshare --net -- "$@"; else unshare --user --map-root-user --net -- "$@"; fi
+}
+
+git_works() {
+  local before
+  before=$(picture "$repo")
+  task -- sh -euc '
+    test -z "$(git status --porcelain)"
+    test "$(git log --format=%s | tr "\n" " ")" = "second first "
+    test "$(git rev-parse HEAD)" = "$1"
+    echo more >>file
+    if git diff --quiet; then exit 1; fi
+    git commit --quiet -am third
+    git checkout --quiet -b other
+    test "$(git rev-list --count HEAD)" = 3
+    git fsck --strict --no-dangling
+    git stash list; git gc --quiet; git status' sh "$(git -C "$repo" rev-parse HEAD)"
+  [ "$(picture "$repo")" = "$before" ]
+  [ "$(git -C "$repo" worktree list | wc -l)" = 1 ]
+  nothing_left
+}
+@test "git works inside, and the source stays as it is to the byte" { as_both git_works; }
+
+@test "what came later cannot be found inside" {
+  # The control: it is there to be found.
+  git -C "$repo" log --all --format=%s | grep second
+  later=$(git -C "$repo" rev-parse HEAD)
+  task --sha v1 -- sh -euc '
+    test "$(git log --all --reflog --format=%s)" = first
+    git cat-file --batch-all-objects --batch-check >objects
+    if grep "$1" objects; then exit 1; fi
+    test "$(grep -c commit objects)" = 1
+    test -z "$(git for-each-ref)$(git remote)"
+    if git cat-file -e "$1" 2>/dev/null; then exit 1; fi
+    if grep -r "$1" .git; then exit 1; fi
+    test ! -e later' sh "$later"
+}
+
+@test "a commit is named by whatever names it, and by nothing else" {
+  first=$(git -C "$repo" rev-parse v1)
+  for name in v1 "${first:0:10}" HEAD~1 "$first" side~1 main^; do
+    [ "$(task --sha "$name" -- git rev-parse HEAD)" = "$first" ]
+  done
+  for name in nothing -v1 --help 'v1:file' "$(printf 'v1\nx')" '' ' '; do
+    [ -n "$name" ] || continue
+    run -2 task --sha "$name" -- true
+  done
+  run -125 task --sha 0123456789abcdef0123456789abcdef01234567 -- true
+  run -2 hermetic task run --repo "$BATS_TEST_TMPDIR" --task-id t -- true
+  [[ $output == *'is no git repository'* ]]
+  nothing_left
+}
+
+@test "files are as the commit has them" {
+  task -- sh -euc '
+    test "$(stat -c %a file)" = 644
+    test "$(stat -c %a program)" = 755
+    test "$(./program)" = ran
+    test "$(readlink link)" = sub/inner
+    test "$(cat link)" = inner
+    test "$(readlink away)" = /etc/passwd
+    head -n 1 large.bin | grep "^version https://git-lfs"
+    test "$(stat -c %Y file)" = 1577836800'
+}
+
+@test "a source may be bare, a worktree, shallow, borrowing, packed or of SHA-256" {
+  git clone --quiet --bare "$repo" bare
+  git clone --quiet --depth 1 "file://$repo" shallow
+  git -C shallow worktree add --quiet --detach ../tree
+  git clone --quiet --shared "$repo" shared
+  git clone --quiet shared borrower --reference shared
+  git -C shared pack-refs --all
+  git init --quiet --object-format=sha256 sha256
+  echo 256 >sha256/file
+  git -C sha256 add .
+  git -C sha256 commit --quiet -m second
+  repo=
+  for source in bare shallow tree shared borrower sha256; do
+    echo "# $source"
+    [ "$(hermetic task run --repo "$source" --task-id t --scratch "$scratch" -- \
+      sh -c 'git log -1 --format=%s; git status --porcelain; git fsck 2>&1 >/dev/null')" = second ]
+  done
+  nothing_left
+}
+
+@test "submodules are there if the source has them, as soon as it has them" {
+  git init --quiet library
+  echo library >library/code
+  git -C library add .
+  git -C library commit --quiet -m library
+  git init --quiet project
+  repo=$PWD/project
+  git -C project submodule --quiet add "$PWD/library" 'path of/it'
+  git -C project commit --quiet -m project
+  task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = library
+    test -z "$(git status --porcelain)"; cd "path of/it"; git log --format=%s'
+  [ "$(value m.json submodules_missing)" = None ]
+  present=$(value m.json stable_hash)
+  mv project/.git/modules modules
+  task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
+  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+  [ "$(value m.json stable_hash)" != "$present" ]
+  mv modules project/.git/modules
+  task -- test -e 'path of/it/code'
+}
+
+environment_works() {
+  task --seed 7 -- bash -euc '
+    test "$(python -c "import sys; print(sys.prefix, sys.prefix != sys.base_prefix)")" = "/task/venv True"
+    test "$VIRTUAL_ENV" = /task/venv
+    test "$PYTHONHASHSEED $HERMETIC_SEED $HERMETIC_TASK_ID" = "7 7 t"
+    python -m pip --version
+    pip list --disable-pip-version-check >/dev/null
+    test -w "$HERMETIC_SCRATCH"
+    unset VIRTUAL_ENV
+    PATH=/usr/bin:/bin
+    . /task/venv/bin/activate
+    test "$(command -v python)" = /task/venv/bin/python
+    rm /task/venv/bin/python3
+    echo broken >/task/venv/bin/python3
+    rm /task/venv/pyvenv.cfg'
+  # The next one has nothing of it.
+  task -- python -c 'import sys; assert sys.prefix == "/task/venv"'
+  nothing_left
+}
+@test "the environment is a fresh one each time" { as_both environment_works; }
+
+# A wheel, made by hand.
+make_wheel() { # folder text
+  mkdir -p "$1"
+  /usr/bin/python3 - "$1/tiny-1.0-py3-none-any.whl" "$2" <<'PYTHON'
+import sys
+import zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    for name, text in {
+        "tiny.py": f"said = {sys.argv[2]!r}\n",
+        "tiny-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+        "tiny-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "tiny-1.0.dist-info/RECORD": "tiny.py,,\n",
+    }.items():
+        wheel.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), text)
+PYTHON
+}
+
+@test "packages come from wheels, and are what the lockfile pins" {
+  make_wheel 'the wheels' right
+  digest=$(sha256sum 'the wheels/tiny-1.0-py3-none-any.whl' | cut -d' ' -f1)
+  printf 'tiny==1.0 \\\n    --hash=sha256:%064d\n' 0 >wrong
+  printf 'tiny==1.0 \\\n    --hash=sha256:%s # its own\n' "$digest" >hashed
+  task --lockfile wrong --wheels 'the wheels' -- true >wrong.out 2>&1 &
+  refused=$!
+  task --lockfile hashed --wheels 'the wheels' --manifest m.json -- python -c 'import tiny; print(tiny.said)' >said
+  wait "$refused" && return 1
+  grep HASHES wrong.out
+  [ "$(cat said)" = right ]
+  [ "$(value m.json lockfile_sha)" = "$(sha256sum hashed | cut -d' ' -f1)" ]
+  [ "$(value m.json lockfile_has_hashes)" = True ]
+  # What its hashes pin is the same, wherever it came from.
+  mv 'the wheels' elsewhere
+  [ "$(task --lockfile hashed --wheels elsewhere --manifest n.json -- python -c 'import tiny; print(tiny.said)')" = right ]
+  [ "$(value m.json venv_hash)" = "$(value n.json venv_hash)" ]
+  nothing_left
+}
+
+@test "a lockfile that could fetch anything is refused, with its line" {
+  for line in '-e .' '--index-url https://example.org' 'tiny' 'tiny @ file:///tmp/tiny' $'tiny==1.0\f-e .' \
+    'tiny==1.0 --index-url=x'; do
+    printf '# first\n%s\n' "$line" >lock
+    run -2 task --lockfile lock -- true
+    [[ $output == *'lock:2:'* ]]
+  done
+}
+
+@test "the network is closed" {
+  # The control: in this network of its own there is somebody to talk to.
+  cat >talk.py <<'PYTHON'
+import socket
+import sys
+try:
+    server = socket.socket(socket.AF_UNIX)
+    server.connect("\0task-test")
+    print("unix")
+except OSError:
+    pass
+for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    try:
+        socket.create_connection((address, 4747), 2)
+        print(address)
+    except OSError:
+        pass
+print("done")
+PYTHON
+  cat >inside.sh <<'SHELL'
+set -eu
+ip link set lo up
+/usr/bin/python3 -c '
+import socket
+tcp = socket.create_server(("127.0.0.1", 4747))
+unix = socket.socket(socket.AF_UNIX)
+unix.bind("\0task-test")
+unix.listen()
+print("ready", flush=True)
+input()' <"$1" >ready &
+exec 3>"$1"
+for i in $(seq 100); do grep -q ready ready && break; sleep 0.05; done
+test "$(/usr/bin/python3 talk.py | tr '\n' ' ')" = "unix 127.0.0.1 done "
+shift
+test "$("$@" -- python -c "$(cat talk.py)")" = done
+SHELL
+  mkfifo pipe
+  in_empty_network timeout 60 sh inside.sh "$PWD/pipe" "$HERMETIC_PROGRAM" task run --repo "$repo" --task-id t \
+    --scratch "$scratch"
+}
+
+@test "the manifest has every key, and nothing is unknown" {
+  echo model >model
+  printf 'models: {main: model}\nquantization: {main: q4}\n' >config.yaml
+  task --seed 3 --config config.yaml --manifest m.json --metrics metrics.json -- \
+    sh -c 'echo new >new; rm gone; echo s >"$HERMETIC_SCRATCH/log"; exit 5' || [ $? = 5 ]
+  /usr/bin/python3 - "$repo" "$scratch" <<'PYTHON'
+import hashlib
+import json
+import subprocess
+import sys
+m = json.load(open("m.json"))
+for key in """task_id run_id seed repo_sha base_sha config_hash lockfile_sha venv_hash os_fingerprint hermetic scratch_path
+    worktree_path venv_path model_shas tokenizer_shas quantization durations stable_hash""".split():
+    assert key in m, key
+assert "unknown" not in json.dumps(m).lower(), m
+sha = subprocess.check_output(["git", "-C", sys.argv[1], "rev-parse", "HEAD"], text=True).strip()
+assert m["task_id"] == "t" and m["seed"] == 3 and m["repo_sha"] == m["base_sha"] == sha
+assert m["hermetic"] is True and m["exit_code"] == 5 and m["failure"] == "command"
+assert m["config_hash"] == hashlib.sha256(open("config.yaml", "rb").read()).hexdigest()
+assert m["model_shas"] == {"main": hashlib.sha256(b"model\n").hexdigest()}
+assert m["tokenizer_shas"] is None and m["quantization"] == {"main": "q4"} and m["lockfile_sha"] is None
+assert m["scratch_path"] == f"{sys.argv[2]}/t/{m['run_id']}"
+assert [(c["change"], c["path"]) for c in m["changes"]] == [("removed", "gone"), ("added", "new")], m["changes"]
+assert m["scratch"] == [{"path": "log", "size_bytes": 2}]
+assert m["cleanup"]["left"] == [] and sorted(m["cleanup"]["made"]) == sorted(m["cleanup"]["removed"])
+assert set(m["os_fingerprint"]) == {"machine", "platform", "processor", "python_version"}
+assert all(m["os_fingerprint"].values())
+metrics = json.load(open("metrics.json"))
+assert metrics["runs"] == 1 and metrics["sandbox_setup_ms_p50"] > 0
+PYTHON
+}
+
+stable_hash() {
+  task --manifest "$PWD/hash.json" "$@" >/dev/null 2>&1 || true
+  value hash.json stable_hash
+}
+
+@test "equal tasks have equal hashes, others have not" {
+  echo one >config
+  usual=$(stable_hash -- true)
+  [ "$(stable_hash -- true)" = "$usual" ]
+  scratch=$PWD/elsewhere
+  [ "$(stable_hash --metrics metrics.json -- true)" = "$usual" ]
+  {
+    echo "$usual"
+    stable_hash -- true x
+    stable_hash -- echo $'\xff'
+    stable_hash -- echo '\xff'
+    stable_hash --seed 0 -- true
+    stable_hash --seed 1 -- true
+    stable_hash --sha v1 -- true
+    stable_hash --config config -- true
+    stable_hash --env A=1 -- true
+    stable_hash --env A=2 -- true
+    stable_hash --timeout 50s -- true
+    stable_hash --input "$PWD/config" -- true
+    stable_hash --task-id u -- true
+    echo two >config
+    stable_hash --config config -- true
+  } >hashes
+  [ "$(wc -l <hashes)" = 14 ]
+  [ -z "$(sort hashes | uniq -d)" ]
+}
+
+ends_cleanly() {
+  task -- true
+  nothing_left
+  run -3 task -- sh -c 'exit 3'
+  nothing_left
+  run -127 task -- no-such-program
+  nothing_left
+  run -124 task --timeout 300ms -- sleep 4747
+  nothing_left
+  run -137 task -- sh -c 'kill -KILL $$'
+  nothing_left
+  task -- sh -c 'echo >"$HERMETIC_SCRATCH/ready"; exec sleep 4747' &
+  local pid=$!
+  for ((i = 0; i < 200; ++i)); do
+    if compgen -G "$scratch/t/*/scratch/upper/ready" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  # The signal is for hermetic, which timeout(1) waits for.
+  kill -INT "$(cat "/proc/$pid/task/$pid/children")" 2>/dev/null || kill -INT "$pid"
+  wait "$pid" && return 1
+  nothing_left
+  if grep -lsz '^4747$' /proc/[0-9]*/cmdline; then return 1; fi
+}
+@test "nothing is left, however it ends" { as_both ends_cleanly; }
+
+@test "nothing is left of a task that was killed, once somebody has cleared up" {
+  # Apart from the machine's own: what others have left behind is none of our business.
+  local unshare=(unshare --mount)
+  ((EUID == 0)) || unshare=(unshare --user --map-root-user --mount)
+  task -- true # what is made once
+  exec 9<"$HERMETIC_PROGRAM" # which may lie in what is covered then
+  cd /
+  timeout 60 "${unshare[@]}" bash -euo pipefail -c '
+    program=/proc/$$/fd/9 run=$1 repo=$2 work=$3
+    mount -t tmpfs none /sys/fs/cgroup
+    mkdir /sys/fs/cgroup/run
+    mount --bind "$run" /sys/fs/cgroup/run
+    mount -t tmpfs none /var/tmp
+    mount -t tmpfs none /tmp
+    mkdir -p "$run"
+    mount --bind /sys/fs/cgroup/run "$run"
+    umount /sys/fs/cgroup/run
+    rmdir /sys/fs/cgroup/run
+    cd "$work"
+    for round in gc task; do
+      "$program" task run --repo "$repo" --task-id t --scratch scratch -- \
+        sh -c "mkdir lock; chmod 0 lock; echo >\"\$HERMETIC_SCRATCH/ready\"; exec sleep 4748" &
+      pid=$!
+      for ((i = 0; i < 200; ++i)); do
+        if compgen -G "scratch/t/*/scratch/upper/ready" >/dev/null; then break; fi
+        sleep 0.05
+      done
+      kill -KILL "$pid"
+      wait "$pid" || true
+      compgen -G "scratch/t/run_*" >/dev/null # the control
+      [ -n "$(ls -A "$HERMETIC_CACHE/journals")" ]
+      if [ "$round" = gc ]; then
+        "$program" gc | grep "removed .*scratch/t/run_"
+      else
+        "$program" task run --repo "$repo" --task-id t --scratch scratch -- true
+      fi
+      [ -z "$(ls -A scratch 2>/dev/null)" ]
+      [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
+      if grep -lsz "^4748\$" /proc/[0-9]*/cmdline; then exit 1; fi
+      find /tmp /var/tmp -path "$run" -prune -o -name ".hermetic*" -print >left
+      [ ! -s left ]
+    done
+  ' bash "$BATS_RUN_TMPDIR" "$repo" "$BATS_TEST_TMPDIR"
+}
+
+@test "tasks of one name run side by side" {
+  for i in 1 2 3; do
+    task --manifest "$i.json" -- sh -euc 'echo "$1" >file; sleep 0.3; test "$(cat file)" = "$1"' sh "$i" &
+  done
+  for job in $(jobs -p); do wait "$job"; done
+  [ "$(for i in 1 2 3; do value $i.json run_id; done | sort -u | wc -l)" = 3 ]
+  [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
+  [ -z "$(ls -A "$scratch" 2>/dev/null)" ]
+}
+
+tests_itself() {
+  hermetic task selftest --repo "$repo" --scratch "$scratch" --metrics metrics.json >said
+  grep -Fx 'STABLE_HASH_MATCH= True' said
+  grep -Fx 'OUTPUT_EQ= True' said
+  [ "$(grep -c 'Network guard active' said)" = 2 ]
+  [ "$(tail -n 1 said)" = 'Selftest passed' ]
+  [ "$(value metrics.json runs)" = 2 ]
+  nothing_left
+}
+@test "the selftest passes" { as_both tests_itself; }
+
+@test "the selftest fails if the command sees something new" {
+  run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" -- sh -c 'echo doors none; date +%N'
+  [[ $output == *'OUTPUT_EQ= False'* ]]
+  [[ $output == *'Selftest FAILED'* ]]
+  nothing_left
+}
+
+does_harm() {
+  task --manifest harm.json --keep-changes "$PWD/kept" -- sh -euc '
+    cp /bin/true powers
+    chmod 6755 powers
+    mkdir -p lock/in
+    echo x >lock/in/file
+    echo x >secret
+    mkfifo pipe
+    ln file hard
+    rm gone
+    python - <<\PYTHON
+import os, socket
+os.mkdir(b"\xff\n")
+socket.socket(socket.AF_UNIX).bind("socket")
+os.setxattr("file", "user.mine", b"1")
+for i in range(300):
+    os.mkdir("d"); os.chdir("d")
+PYTHON
+    mkdir "$HERMETIC_SCRATCH/lock"
+    echo x >"$HERMETIC_SCRATCH/lock/file"
+    chmod 0 "$HERMETIC_SCRATCH/lock" "$HERMETIC_SCRATCH" lock/in lock secret
+    chmod 777 .'
+  nothing_left
+  /usr/bin/python3 - <<'PYTHON'
+import json
+m = json.load(open("harm.json"))
+changes = {c["path"]: c for c in m["changes"]}
+assert changes["powers"]["mode"] == 0o6755  # the control: it could
+assert changes["secret"]["sha256"] and changes["lock/in/file"]["sha256"]
+assert changes["socket"]["type"] == changes["pipe"]["type"] == "other"
+assert "\\xff\\n" in changes and "/".join("d" * 300) in changes
+assert changes["gone"]["change"] == "removed"
+assert m["scratch"] == [{"path": "lock/file", "size_bytes": 2}]
+PYTHON
+  [ "$(stat -c %a kept/powers)" = 755 ]
+  [ "$(stat -c %a kept)" = 755 ]
+  [ "$(stat -c %a kept/secret)" = 0 ]
+  [ "$(stat -c %F kept/gone)" = 'character special file' ]
+  [ ! -e kept/.git ]
+  chmod -R u+rwX kept # or nobody but root can clear up after this test
+  run -2 task --keep-changes "$PWD/kept" -- true
+  [[ $output == *'is there already'* ]]
+  nothing_left
+}
+@test "a command that does harm is recorded and cleared away all the same" { as_both does_harm; }
+
+trees() { for tree in "$HERMETIC_CACHE"/*/upper; do picture "$tree"; done; }
+@test "a command changes nothing for those that come later" {
+  before=$(trees)
+  task -- sh -c 'rm -rf .git sub; echo evil >file; rm -r /task/venv/lib; echo >/task/venv/pyvenv.cfg; chmod 777 . /task/venv'
+  task -- sh -c 'git config core.fsmonitor /task/worktree/evil; python -c "open(\"/task/venv/pyvenv.cfg\", \"r+\").write(\"x\")"'
+  [ "$(trees)" = "$before" ]
+  [ "$(task -- sh -c 'cat file; git status --porcelain; git config core.fsmonitor || true')" = content ]
+}
+
+@test "what somebody has changed in the cache is made anew" {
+  git clone --quiet "$repo" mine
+  repo=$PWD/mine
+  before=$(echo "$HERMETIC_CACHE"/checkout-*/upper/file)
+  task -- true
+  for file in "$HERMETIC_CACHE"/checkout-*/upper/file; do
+    [[ $before == *"$file"* ]] || break
+  done
+  touch -r "$file" time
+  printf 'CONTENT\n' >"$file"
+  touch -r time "$file"
+  [ "$(cat "$file")" = CONTENT ]
+  [ "$(task -- cat file)" = content ]
+}
+
+@test "a cache that others can write to is refused" {
+  export HERMETIC_CACHE=$PWD/cache
+  mkdir -m 777 cache
+  run -125 task -- true
+  [[ $output == *'others can write there'* ]]
+}
+
+# The settings of a source name commands: a remote that is asked for what is missing, here. They would be run while the
+# checkout is made, and could bring along what the source says it borrows from.
+@test "a hostile source runs nothing of its own and brings nothing along" {
+  mkdir secret
+  echo canary >secret/key
+  git clone --quiet --no-local "$repo" hostile
+  cd hostile
+  git rev-parse HEAD | git pack-objects --quiet --revs --stdout >.git/whole.pack
+  git unpack-objects -q <.git/whole.pack
+  rm -f .git/objects/pack/*
+  git unpack-objects -q <.git/whole.pack # those that were packed are not unpacked
+  blob=$(git rev-parse HEAD:file)
+  rm -f ".git/objects/${blob:0:2}/${blob:2}"
+  cat >.git/run.sh <<SHELL
+touch "$PWD/../ran" 2>/dev/null
+cat "$PWD/../secret/key" >/task/worktree/.git/canary
+for process in /proc/[0-9]*; do
+  if tr '\0' ' ' <\$process/cmdline | grep -q '^git.*pack-objects'; then
+    cat "$PWD/.git/whole.pack" >\$process/fd/1
+    kill -KILL \${process#/proc/}
+  fi
+done
+SHELL
+  cat >.git/config <<CONFIG
+[core]
+  repositoryformatversion = 1
+  fsmonitor = $PWD/.git/run.sh
+  hooksPath = $PWD/.git
+  sshCommand = sh $PWD/.git/run.sh
+[extensions]
+  partialClone = origin
+[protocol "ext"]
+  allow = always
+[remote "origin"]
+  promisor = true
+  partialclonefilter = blob:none
+  url = "ext::sh $PWD/.git/run.sh"
+CONFIG
+  echo "$PWD/../secret" >.git/objects/info/alternates
+  cd "$OLDPWD" || return
+  # The control: git itself runs it.
+  timeout 60 git -C hostile cat-file -e "$blob" 2>/dev/null || true
+  [ -e ran ]
+  rm ran
+  repo=$PWD/hostile
+  run -125 task -- sh -c 'cat .git/canary; ls .git'
+  [[ $output == *"unable to read $blob"* ]]
+  [[ $output != *canary* ]]
+  [ ! -e ran ]
+  nothing_left
+}
+
+@test "hostile submodules lead nowhere" {
+  git init --quiet library
+  echo library >library/code
+  git -C library add .
+  git -C library commit --quiet -m library
+  commit=$(git -C library rev-parse HEAD)
+  git init --quiet project
+  repo=$PWD/project
+  cd project
+  mkdir -p .git/modules
+  git clone --quiet --bare ../library .git/modules/good
+  cp -r .git/modules/good .git/outside
+  ln -s /tmp elsewhere
+  cat >.gitmodules <<'MODULES'
+[submodule "good"]
+  path = -
+  url = -u./evil
+[submodule "../outside"]
+  path = dots
+  url = x
+[submodule "a\\ntree 0000"]
+  path = echo
+  url = x
+[submodule "up"]
+  path = ../up
+  url = x
+[submodule "absolute"]
+  path = /task/worktree/-
+  url = x
+[submodule "link"]
+  path = elsewhere
+  url = x
+MODULES
+  for path in - dots echo; do git update-index --add --cacheinfo "160000,$commit,$path"; done
+  git add .gitmodules elsewhere
+  git commit --quiet -m project
+  cd "$OLDPWD" || return
+  task --manifest m.json -- sh -euc 'test "$(cat ./-/code)" = library
+    test "$(git -C ./- rev-parse HEAD)" = "$1"
+    test "$(git log --format=%s)" = project
+    test -z "$(find dots echo -mindepth 1)"
+    test "$(readlink elsewhere)" = /tmp' sh "$commit"
+  [ "$(value m.json tree_sha)" = "$(git -C project rev-parse 'HEAD^{tree}')" ]
+  [ "$(value m.json submodules_missing)" = '../outside a\ntree 0000' ]
+}
+
+@test "options that make no sense are refused" {
+  run -2 hermetic task run --repo "$repo" -- true
+  run -2 task --task-id ../x -- true
+  run -2 task --seed x -- true
+  run -2 task --seed 4294967296 -- true
+  run -2 task --spec x -- true
+  run -2 hermetic task
+  run -2 hermetic task walk
+  run -2 task
+  nothing_left
+}
