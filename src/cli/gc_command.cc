@@ -1,5 +1,6 @@
 // hermetic gc: clears up after runs that were killed.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -55,8 +56,15 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(group), .detail = ""});
   for (std::string& secret : linux_backend::remove_abandoned_secrets())
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(secret), .detail = ""});
-  for (std::string& folder : remove_abandoned_runs(Cache::usual_path() + "/journals"))
-    found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
+  // Only where there is one: clearing up makes nothing.
+  if (::access(Cache::usual_path().c_str(), F_OK) == 0) {
+    const Cache cache = TRY(Cache::open());
+    for (std::string& folder : remove_abandoned_runs(cache.path() + "/journals"))
+      found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
+    std::vector<std::string> trees = TRY(cache.remove_abandoned());
+    for (std::string& tree : trees)
+      found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(tree), .detail = ""});
+  }
   for (const char* usual : {"/var/tmp", "/tmp"})
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {

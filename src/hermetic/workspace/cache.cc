@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
@@ -79,6 +80,7 @@ Result<void> write_text(int directory, const std::string& name, std::string_view
 constexpr const char* kTree = "upper";  // where what a layered temp has changed is kept
 constexpr const char* kSeal = "seal";
 constexpr const char* kFacts = "facts";
+constexpr std::string_view kMaking = ".making";  // ends the name of what is not done yet
 
 }  // namespace
 
@@ -143,7 +145,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
   // Nobody uses it while we have it alone. Somebody may have made it while we waited.
   TRY(lock(found.use.get(), LOCK_EX, name));
   if (!TRY(use_if_intact())) {
-    const std::string making = name + ".making";
+    const std::string making = fmt::format("{}{}", name, kMaking);
     TRY(remove_tree(directory_.get(), making));  // left by one who was killed
     TRY(remove_tree(directory_.get(), name));
     if (::mkdirat(directory_.get(), making.c_str(), 0700) != 0)
@@ -182,10 +184,23 @@ Result<std::vector<std::string>> Cache::remove_unused(unsigned days) const {
     if (::fstat(use.get(), &status) != 0 || status.st_mtim.tv_sec > oldest) continue;
     if (::flock(use.get(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody uses it
     const std::string name = lock_name.substr(0, lock_name.size() - 5);
-    TRY(remove_tree(directory_.get(), name + ".making"));
+    TRY(remove_tree(directory_.get(), fmt::format("{}{}", name, kMaking)));
     if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     TRY(remove_tree(directory_.get(), name));
     removed.push_back(fmt::format("{}/{}", path_, name));
+  }
+  return removed;
+}
+
+Result<std::vector<std::string>> Cache::remove_abandoned() const {
+  std::vector<std::string> removed;
+  for (const std::string& making : TRY(names_in(directory_.get()))) {
+    if (!making.ends_with(kMaking)) continue;
+    const std::string name = making.substr(0, making.size() - kMaking.size());
+    const UniqueFd use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
+    if (::flock(use.get(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody makes it
+    TRY(remove_tree(directory_.get(), making));
+    removed.push_back(fmt::format("{}/{}", path_, making));
   }
   return removed;
 }

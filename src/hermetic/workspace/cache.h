@@ -43,6 +43,9 @@ class Cache {
   // Removes trees that nobody has used for so many days and nobody uses now. Returns their names.
   [[nodiscard]] Result<std::vector<std::string>> remove_unused(unsigned days) const;
 
+  // Removes what makers who were killed have left, of trees that nobody may ever ask for again.
+  [[nodiscard]] Result<std::vector<std::string>> remove_abandoned() const;
+
  private:
   Cache(std::string path, UniqueFd directory)
       : path_(std::move(path)), directory_(std::move(directory)), seen_(std::make_unique<Seen>()) {}

@@ -49,6 +49,23 @@ class Caches : public ::testing::Test {
     ASSERT_EQ(::utimensat(AT_FDCWD, (dir / ("cache/" + lock)).c_str(), old.data(), 0), 0);
   }
 
+  void kill_a_maker() const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      Cache cache = open();
+      (void)cache.get("kind", "key", [](const std::string& place) -> Result<std::string> {
+        std::ofstream(place + "/half") << "x";
+        ::raise(SIGKILL);
+        return std::string();
+      });
+      ::_exit(1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_THAT(names(), ElementsAre("kind-key.lock", "kind-key.making"));
+  }
+
   const TempDir dir;
   std::atomic<int> made = 0;
 };
@@ -164,26 +181,29 @@ TEST_F(Caches, LeaveNothingOfAMakerThatFails) {
 }
 
 TEST_F(Caches, ClearAwayWhatAKilledMakerHasLeft) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Cache cache = open();
-    (void)cache.get("kind", "key", [](const std::string& place) -> Result<std::string> {
-      std::ofstream(place + "/half") << "x";
-      ::raise(SIGKILL);
-      return std::string();
-    });
-    ::_exit(1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  ASSERT_THAT(names(), ElementsAre("kind-key.lock", "kind-key.making"));
+  kill_a_maker();
   Cache cache = open();
   const CachedTree tree = cache.get("kind", "key", maker()).value();
   EXPECT_TRUE(tree.made);
   EXPECT_THAT(names(), ElementsAre("kind-key", "kind-key.lock"));
   EXPECT_THAT(names_in(open_directory(AT_FDCWD, dir / "cache/kind-key").value().get()).value(),
               ElementsAre("facts", "seal", "upper"));
+}
+
+TEST_F(Caches, ClearAwayWhatNobodyAsksForAgain) {
+  kill_a_maker();
+  Cache cache = open();
+  const CachedTree other = cache
+                               .get("kind", "other",
+                                    [&](const std::string& place) {
+                                      EXPECT_THAT(open().remove_abandoned().value(),
+                                                  ElementsAre(dir / "cache/kind-key.making"));
+                                      return maker()(place);
+                                    })
+                               .value();
+  EXPECT_TRUE(other.made) << "what is being made is not cleared away";
+  EXPECT_THAT(names(), ElementsAre("kind-key.lock", "kind-other", "kind-other.lock"));
+  EXPECT_THAT(cache.remove_abandoned().value(), IsEmpty());
 }
 
 TEST_F(Caches, MakeOnceForManyThreads) {
