@@ -125,12 +125,12 @@ def test_changes_can_be_kept(task, tmp_path):
     assert os.listdir(tmp_path / "kept") == ["changed.txt"]
 
 
-def test_what_cannot_be_meant_is_refused(task, tmp_path):
+def test_what_cannot_be_meant_is_refused(task, cache, tmp_path):
     for options in ({"task_id": "../x"}, {"sha": "0" * 40}, {"spec": {"limits": {"memroy": "1G"}}}, {"snapshot": "no"}):
         with pytest.raises(hermetic.HermeticError):
             task(**options).setup()
     with pytest.raises(hermetic.InvalidSpecError):
-        hermetic.HermeticRun("demo", repo=tmp_path).setup()
+        hermetic.HermeticRun("demo", repo=tmp_path, cache=cache).setup()
     assert not (tmp_path / "scratch").exists()
 
 
