@@ -12,6 +12,8 @@ const std::string kCommit = "0123456789abcdef0123456789abcdef01234567";
 
 TEST(Revision, OfABranch) {
   const TempDir temp;
+  temp.directory(".git/objects");
+  temp.directory("main/.git/objects");
   temp.file(".git/HEAD", "ref: refs/heads/main\n");
   EXPECT_FALSE(revision_of(temp.path()));  // no commit yet
   temp.file(".git/refs/heads/main", kCommit + "\n");
@@ -20,6 +22,8 @@ TEST(Revision, OfABranch) {
 
 TEST(Revision, OfADetachedHead) {
   const TempDir temp;
+  temp.directory(".git/objects");
+  temp.directory("main/.git/objects");
   temp.file(".git/HEAD", kCommit + "\n");
   EXPECT_EQ(revision_of(temp.path()).value(), kCommit);
   temp.file(".git/HEAD", kCommit + kCommit.substr(0, 24) + "\n");  // SHA-256
@@ -28,6 +32,8 @@ TEST(Revision, OfADetachedHead) {
 
 TEST(Revision, OfPackedReferences) {
   const TempDir temp;
+  temp.directory(".git/objects");
+  temp.directory("main/.git/objects");
   const std::string other(40, 'f');
   temp.file(".git/HEAD", "ref: refs/heads/main\n");
   temp.file(".git/packed-refs", "# pack-refs with: peeled fully-peeled sorted\n" + other +
@@ -40,6 +46,8 @@ TEST(Revision, OfPackedReferences) {
 
 TEST(Revision, OfAWorktree) {
   const TempDir temp;
+  temp.directory(".git/objects");
+  temp.directory("main/.git/objects");
   temp.file("main/.git/refs/heads/side", kCommit + "\n");
   temp.file("main/.git/worktrees/side/HEAD", "ref: refs/heads/side\n");
   temp.file("main/.git/worktrees/side/commondir", "../..\n");
@@ -51,6 +59,8 @@ TEST(Revision, OfAWorktree) {
 
 TEST(Revision, OfWhatIsNoCheckout) {
   const TempDir temp;
+  temp.directory(".git/objects");
+  temp.directory("main/.git/objects");
   EXPECT_FALSE(revision_of(temp.path()));
   EXPECT_FALSE(revision_of("/no/such/place"));
   for (const std::string& head :
