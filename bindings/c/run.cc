@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,6 +60,8 @@ struct hermetic_run {
   std::shared_ptr<Run> run;                // until it has ended; guarded by `state`
   std::optional<Result<c::Ended>> ending;  // guarded by `state`; set once
   std::thread::id waiter;                  // guarded by `state`
+  int users = 0;                           // threads in hermetic_run_wait(); guarded by `state`
+  std::condition_variable unused;          // of them, the last has left
   bool unwanted = false;                   // freed by its own callback; guarded by `state`
 
   [[nodiscard]] std::shared_ptr<Run> running() {
@@ -119,6 +122,27 @@ Result<Ended> drive_safely(hermetic_run& handle, Run& run) {
   }
 }
 
+// One thread in hermetic_run_wait(): whoever frees the run waits until all of them have left. Their
+// callback may free it, too; then the last of them does.
+class Use {
+ public:
+  Use(hermetic_run& run, bool& last_of_unwanted) : run_(run), last_of_unwanted_(last_of_unwanted) {
+    const std::lock_guard lock(run_.state);
+    ++run_.users;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() {
+    const std::lock_guard lock(run_.state);
+    last_of_unwanted_ = --run_.users == 0 && run_.unwanted;
+    run_.unused.notify_all();
+  }
+
+ private:
+  hermetic_run& run_;
+  bool& last_of_unwanted_;
+};
+
 Result<char*> wait_for(hermetic_run& handle) {
   TRY(check_owner(handle));
   if (handle.is_waiter()) return invalid("a callback of a run cannot wait for it");
@@ -153,15 +177,13 @@ hermetic_run* hermetic_run_start(const hermetic_spec* spec, const char* options,
 }
 
 char* hermetic_run_wait(hermetic_run* run, hermetic_error** error) {
-  bool unwanted = false;
+  bool last_of_unwanted = false;
   char* text = c::guarded<char*>(error, nullptr, [&]() -> Result<char*> {
     hermetic_run* handle = TRY(c::needed(run, "run"));
-    Result<char*> outcome = c::wait_for(*handle);
-    const std::lock_guard lock(handle->state);
-    unwanted = std::exchange(handle->unwanted, false);
-    return outcome;
+    const c::Use use(*handle, last_of_unwanted);
+    return c::wait_for(*handle);
   });
-  if (unwanted) hermetic_run_free(run);
+  if (last_of_unwanted) delete run;
   return text;
 }
 
@@ -220,12 +242,14 @@ void hermetic_run_free(hermetic_run* run) {
   // Of another process: its memory is lost, its run is not touched.
   if (run == nullptr || run->owner != ::getpid()) return;
   if (const std::shared_ptr<Run> running = run->running()) running->kill();
-  if (run->is_waiter()) {
-    const std::lock_guard lock(run->state);
-    run->unwanted = true;
-    return;
+  {
+    std::unique_lock lock(run->state);
+    if (run->waiter == std::this_thread::get_id()) {
+      run->unwanted = true;
+      return;
+    }
+    run->unused.wait(lock, [&] { return run->users == 0; });
   }
-  { const std::lock_guard others(run->waiting); }
   delete run;
 }
 }

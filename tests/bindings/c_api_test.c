@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,12 @@ static void a_callback_may_free_its_run(void) {
   hermetic_string_free(outcome);
 }
 
+static void begin(void* user_data, const char* json, size_t size) {
+  (void)json;
+  (void)size;
+  sem_post(user_data);
+}
+
 static void* wait_in_thread(void* run) {
   char* outcome = hermetic_run_wait(run, NULL);
   const int killed = outcome != NULL && strstr(outcome, "\"signal\": 9") != NULL;
@@ -173,6 +180,20 @@ static void threads_may_wait_kill_and_look(void) {
   EXPECT(usage != NULL && strstr(usage, "wall_time_us") != NULL);
   hermetic_string_free(usage);
   hermetic_run_free(run);
+}
+
+static void freeing_waits_for_who_waits(void) {
+  sem_t begun;
+  sem_init(&begun, 0, 0);
+  hermetic_run* run = started("sleep 1000", NULL, begin, &begun);
+  pthread_t thread;
+  pthread_create(&thread, NULL, wait_in_thread, run);
+  sem_wait(&begun);
+  hermetic_run_free(run);
+  void* killed = NULL;
+  pthread_join(thread, &killed);
+  EXPECT(killed == run);
+  sem_destroy(&begun);
 }
 
 static void freeing_ends_the_run(void) {
@@ -271,6 +292,7 @@ int main(void) {
   a_callback_may_end_its_run_and_not_wait_for_it();
   a_callback_may_free_its_run();
   threads_may_wait_kill_and_look();
+  freeing_waits_for_who_waits();
   freeing_ends_the_run();
   a_forked_child_cannot_touch_it();
   errors_say_what_and_where();
