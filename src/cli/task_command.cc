@@ -17,6 +17,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/task/task_record.h"
+#include "hermetic/workspace/kept_changes.h"
 
 namespace hermetic::cli {
 namespace {
@@ -44,6 +45,8 @@ Result<void> keep_changes(Task& task, const std::string& directory) {
 
 Result<int> run_task(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments));
+  if (arguments.has("--keep-changes"))
+    TRY(check_place_for_changes(arguments.last("--keep-changes")));
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   Task task = TRY(Task::set_up(request, cache, *backend));

@@ -14,8 +14,6 @@
 namespace hermetic {
 namespace {
 
-constexpr const char* kOpaque = "user.overlay.opaque";
-
 Error failed(std::string_view doing, const std::string& path) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
 }
@@ -50,11 +48,11 @@ bool is_whiteout(unsigned mode, unsigned long device) { return S_ISCHR(mode) && 
 
 bool is_opaque(const std::string& directory) {
   char value = 0;
-  return ::lgetxattr(directory.c_str(), kOpaque, &value, 1) == 1 && value == 'y';
+  return ::lgetxattr(directory.c_str(), kOpaqueMark, &value, 1) == 1 && value == 'y';
 }
 
 Result<void> mark_as_whole(const std::string& path) {
-  if (::setxattr(path.c_str(), kOpaque, "y", 1, 0) != 0)
+  if (::setxattr(path.c_str(), kOpaqueMark, "y", 1, 0) != 0)
     return system_error(fmt::format("cannot mark '{}' as a whole", printable(path)), errno,
                         "its file system has no user attributes; choose a directory on another");
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));

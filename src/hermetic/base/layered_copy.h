@@ -11,6 +11,7 @@ namespace hermetic {
 // How the overlay file system marks what is gone: a character device 0:0 stands for one name, an
 // attribute of a directory for everything that the layers below it have there.
 [[nodiscard]] bool is_whiteout(unsigned mode, unsigned long device);
+inline constexpr const char* kOpaqueMark = "user.overlay.opaque";  // "y"
 [[nodiscard]] bool is_opaque(const std::string& directory);
 
 // Marks a directory and all below it as opaque: it shows itself and nothing else, whatever it lies

@@ -19,6 +19,7 @@
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/preparation.h"
 #include "hermetic/task/snapshot.h"
+#include "hermetic/workspace/kept_changes.h"
 #include "hermetic/workspace/unlocked.h"
 
 namespace hermetic::task {
@@ -39,24 +40,6 @@ Result<void> list(int directory, const std::string& path, std::vector<ScratchEnt
     } else {
       entries.push_back({whole, static_cast<std::uint64_t>(status.st_size)});
     }
-  }
-  return {};
-}
-
-// A program that takes on its owner's powers is a way out as soon as others can start it.
-Result<void> clear_set_id(int directory) {
-  for (const std::string& name : TRY(names_in(directory))) {
-    struct stat status = {};
-    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-      return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
-    if (S_ISLNK(status.st_mode)) continue;
-    if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 &&
-        ::fchmodat(directory, name.c_str(), status.st_mode & 01777U, 0) != 0)
-      return system_error(fmt::format("cannot set the mode of '{}'", printable(name)), errno);
-    if (!S_ISDIR(status.st_mode)) continue;
-    const Unlocked unlocked(directory, name);
-    const UniqueFd child = TRY(open_directory(directory, name));
-    TRY(clear_set_id(child.get()));
   }
   return {};
 }
@@ -183,23 +166,11 @@ Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
 
 Result<void> Task::keep_changes(const std::string& directory) {
   const std::string upper = worktree_path() + "/upper";
-  struct stat status = {};
-  if (::lstat(directory.c_str(), &status) == 0)
-    return invalid(fmt::format("'{}' is there already", printable(directory)),
-                   "choose another name");
-  // From here on it is where others may come by.
-  if (::chmod(upper.c_str(), 0755) != 0)
-    return system_error(fmt::format("cannot set the mode of '{}'", printable(upper)), errno);
-  TRY(remove_tree(AT_FDCWD, upper + "/.git"));
   {
-    const UniqueFd top = TRY(open_directory(AT_FDCWD, upper));
-    TRY(clear_set_id(top.get()));
+    const Unlocked unlocked(AT_FDCWD, upper);
+    TRY(remove_tree(AT_FDCWD, upper + "/.git"));
   }
-  if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
-  if (errno != EXDEV)
-    return system_error(fmt::format("cannot keep the changes in '{}'", printable(directory)),
-                        errno);
-  return copy_tree(AT_FDCWD, upper, AT_FDCWD, directory);
+  return move_changes(upper, directory);
 }
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {

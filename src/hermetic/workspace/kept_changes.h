@@ -1,0 +1,19 @@
+// Kept changes: what a run has changed in a layered temp, moved to where its user wants it.
+#pragma once
+
+#include <string>
+
+#include "hermetic/base/result.h"
+
+namespace hermetic {
+
+// Nothing is there yet. To be asked before the run: afterwards it is too late for another name.
+[[nodiscard]] Result<void> check_place_for_changes(const std::string& directory);
+
+// Moves `upper` there, or copies it if that is another file system: files as they are now, removed
+// ones as character devices 0:0, and the marks of directories that were made anew. What was in a
+// folder of ours alone comes to where others may be: no file keeps a set-user-id or set-group-id
+// bit, and nobody else may write to the folder.
+[[nodiscard]] Result<void> move_changes(const std::string& upper, const std::string& directory);
+
+}  // namespace hermetic

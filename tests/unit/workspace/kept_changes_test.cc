@@ -1,0 +1,99 @@
+#include "hermetic/workspace/kept_changes.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "hermetic/base/file_tree.h"
+#include "hermetic/workspace/changes.h"
+#include "tests/unit/spec/temp_dir.h"
+
+namespace hermetic {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KeptChanges : public ::testing::Test {
+ protected:
+  KeptChanges() {
+    dir.file("low/gone", "x");
+    dir.file("low/sub/gone", "x");
+    dir.file("upper/file", "content");
+    dir.file("upper/powers", "x");
+    dir.file("upper/sub/new", "x");
+    dir.file("upper/locked/inner", "x");
+    dir.link("upper/link", "file");
+    EXPECT_EQ(::mkfifo((dir / "upper/pipe").c_str(), 0600), 0);
+    EXPECT_EQ(::mknod((dir / "upper/gone").c_str(), S_IFCHR, 0), 0);
+    EXPECT_EQ(::lsetxattr((dir / "upper/sub").c_str(), "user.overlay.opaque", "y", 1, 0), 0);
+    EXPECT_EQ(::chmod((dir / "upper/powers").c_str(), 06755), 0);
+    EXPECT_EQ(::chmod((dir / "upper/locked").c_str(), 0), 0);
+    EXPECT_EQ(::chmod((dir / "upper").c_str(), 0777), 0);
+  }
+  ~KeptChanges() override { (void)remove_tree(AT_FDCWD, dir.path()); }  // what is locked, too
+
+  void expect_kept(const std::string& place) const {
+    struct stat status = {};
+    ASSERT_EQ(::stat((place + "/powers").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 0755U);
+    ASSERT_EQ(::stat(place.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 0755U);
+    ASSERT_EQ(::stat((place + "/locked").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 0U);
+  }
+
+  const TempDir dir;
+};
+
+TEST_F(KeptChanges, AreTheSameButForThePowersOfPrograms) {
+  std::vector<Change> before = changes_in(dir / "upper", {dir / "low"}).value();
+  ASSERT_EQ(before.size(), 9U);
+  ASSERT_TRUE(move_changes(dir / "upper", dir / "kept"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "upper"));
+  expect_kept(dir / "kept");
+  for (Change& change : before) change.mode &= 01777U;
+  EXPECT_EQ(changes_in(dir / "kept", {dir / "low"}).value(), before);
+}
+
+TEST_F(KeptChanges, AreTheSameOnAnotherFileSystem) {
+  std::string other = "/dev/shm/hermetic-test-XXXXXX";
+  if (::mkdtemp(other.data()) == nullptr) GTEST_SKIP() << "there is no /dev/shm";
+  struct stat here = {};
+  struct stat there = {};
+  ASSERT_EQ(::stat(dir.path().c_str(), &here), 0);
+  ASSERT_EQ(::stat(other.c_str(), &there), 0);
+  const bool has_marks = ::lsetxattr(other.c_str(), "user.overlay.opaque", "y", 1, 0) == 0;
+  std::vector<Change> before = changes_in(dir / "upper", {dir / "low"}).value();
+  const Result<void> moved = move_changes(dir / "upper", other + "/kept");
+  if (here.st_dev != there.st_dev && has_marks) {
+    EXPECT_TRUE(moved) << to_string(moved.error());
+    expect_kept(other + "/kept");
+    for (Change& change : before) change.mode &= 01777U;
+    EXPECT_EQ(changes_in(other + "/kept", {dir / "low"}).value(), before);
+  } else if (!has_marks) {
+    EXPECT_FALSE(moved);
+    EXPECT_FALSE(std::filesystem::exists(other + "/kept")) << "no part of it";
+  }
+  EXPECT_TRUE(remove_tree(AT_FDCWD, other));
+}
+
+TEST_F(KeptChanges, ReplaceNothing) {
+  dir.directory("kept");
+  for (const char* name : {"kept", "low/gone"}) {
+    EXPECT_FALSE(check_place_for_changes(dir / name));
+    const Result<void> moved = move_changes(dir / "upper", dir / name);
+    ASSERT_FALSE(moved);
+    EXPECT_THAT(moved.error().message, HasSubstr("is there already"));
+  }
+  EXPECT_TRUE(check_place_for_changes(dir / "new"));
+  EXPECT_FALSE(move_changes(dir / "upper", dir / "no/such/place"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "upper/file"));
+}
+
+}  // namespace
+}  // namespace hermetic
