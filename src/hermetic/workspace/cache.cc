@@ -82,6 +82,21 @@ constexpr const char* kSeal = "seal";
 constexpr const char* kFacts = "facts";
 constexpr std::string_view kMaking = ".making";  // ends the name of what is not done yet
 
+// Seals what was made and gives it its name.
+Result<void> finish(int directory, const std::string& making, const std::string& name,
+                    const std::string& facts) {
+  const UniqueFd entry = TRY(open_directory(directory, making));
+  const UniqueFd tree = TRY(open_directory(entry.get(), kTree));
+  const std::string seal = TRY(seal_of(tree.get()));
+  TRY(write_text(entry.get(), kSeal, seal));
+  TRY(write_text(entry.get(), kFacts, facts));
+  // After a loss of power the seal is there only if what it seals is.
+  if (::syncfs(entry.get()) != 0) return failed("write", making, errno);
+  if (::renameat(directory, making.c_str(), directory, name.c_str()) != 0)
+    return failed("name", name, errno);
+  return {};
+}
+
 }  // namespace
 
 std::string Cache::usual_path() {
@@ -151,19 +166,12 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     if (::mkdirat(directory_.get(), making.c_str(), 0700) != 0)
       return failed("make", making, errno);
     Result<std::string> facts = make(fmt::format("{}/{}", path_, making));
-    if (!facts) {
+    Result<void> done = facts ? finish(directory_.get(), making, name, *facts)
+                              : Result<void>(std::move(facts).error());
+    if (!done) {
       (void)remove_tree(directory_.get(), making);
-      return std::move(facts).error();
+      return std::move(done).error();
     }
-    const UniqueFd entry = TRY(open_directory(directory_.get(), making));
-    const UniqueFd tree = TRY(open_directory(entry.get(), kTree));
-    const std::string seal = TRY(seal_of(tree.get()));
-    TRY(write_text(entry.get(), kSeal, seal));
-    TRY(write_text(entry.get(), kFacts, *facts));
-    // After a loss of power the seal is there only if what it seals is.
-    if (::syncfs(entry.get()) != 0) return failed("write", making, errno);
-    if (::renameat(directory_.get(), making.c_str(), directory_.get(), name.c_str()) != 0)
-      return failed("name", name, errno);
     found.facts = std::move(*facts);
     found.made = true;
     (void)::futimens(found.use.get(), nullptr);  // its lock may be older than it is

@@ -176,6 +176,7 @@ TEST_F(Caches, LeaveNothingOfAMakerThatFails) {
   EXPECT_FALSE(cache.get("kind", "key", [](const std::string&) -> Result<std::string> {
     return std::string("facts");
   }));
+  EXPECT_THAT(names(), ElementsAre("kind-key.lock"));
   EXPECT_TRUE(cache.get("kind", "key", maker()).value().made);
   EXPECT_THAT(names(), ElementsAre("kind-key", "kind-key.lock"));
 }
