@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/record/bounded_json.h"
 #include "hermetic/task/host_program.h"
 #include "hermetic/task/preparation.h"
 
@@ -28,6 +31,29 @@ find . -exec touch -h -d @315532800 {} +
 
 }  // namespace
 
+Result<void> check_node_lockfile(std::string_view text, const std::string& file) {
+  const auto refuse = [&](std::string message, std::string remedy) {
+    return invalid(std::move(message), std::move(remedy), {file, 1, 1});
+  };
+  const nlohmann::json document = parse_bounded_json(text);
+  if (!document.is_object() || !document.contains("packages") || !document["packages"].is_object())
+    return refuse(fmt::format("'{}' has no 'packages'", printable(file)),
+                  "let npm 7 or later write it: npm install --package-lock-only");
+  for (const auto& [name, package] : document["packages"].items()) {
+    if (name.empty()) continue;  // the project itself
+    const auto has = [&](const char* key, const nlohmann::json& value) {
+      return package.is_object() && package.contains(key) && package[key] == value;
+    };
+    // What is in a package's own archive has the digest of that.
+    const bool pinned = package.is_object() && package.contains("integrity") &&
+                        package["integrity"].is_string() && package["integrity"] != "";
+    if (has("link", true) || (!pinned && !has("inBundle", true)))
+      return refuse(fmt::format("the package '{}' has no digest", printable(name)),
+                    "pack it (npm pack): a folder or file could be another one tomorrow");
+  }
+  return {};
+}
+
 Result<NodeEnvironment> node_environment(const NodeRequest& request, Cache& cache,
                                          Backend& backend) {
   NodeEnvironment environment;
@@ -37,10 +63,7 @@ Result<NodeEnvironment> node_environment(const NodeRequest& request, Cache& cach
                    "name a package-lock.json, with its package.json beside it");
   const std::string folder(parent_of(lockfile));
   const std::string text = TRY(read_whole_file(lockfile));
-  if (text.find("\"link\": true") != std::string::npos)
-    return invalid(fmt::format("'{}' names packages that have no digest", printable(lockfile)),
-                   "pack them (npm pack): a folder could be another one tomorrow",
-                   {request.lockfile, 1, 1});
+  TRY(check_node_lockfile(text, request.lockfile));
   const std::string package = TRY(read_whole_file(folder + "/package.json"));
   const std::string node = TRY(real_path_of("/usr/bin/node"));
   const std::string program = TRY(identity_of_program(node));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "hermetic/base/result.h"
 #include "hermetic/run/backend.h"
@@ -25,5 +26,8 @@ struct NodeEnvironment {
 // does.
 [[nodiscard]] Result<NodeEnvironment> node_environment(const NodeRequest& request, Cache& cache,
                                                        Backend& backend);
+
+// Fails unless a package-lock.json has the digest of every package that it names.
+[[nodiscard]] Result<void> check_node_lockfile(std::string_view text, const std::string& file);
 
 }  // namespace hermetic::task
