@@ -21,6 +21,7 @@ namespace {
 
 // $1: interpreter, $2: lockfile or ""; then options for pip.
 constexpr const char* kScript = R"sh(set -eu
+echo "interpreter $(sha256sum <"$1" | cut -d' ' -f1)"
 "$1" -m venv /task/venv
 lockfile=$2
 shift 2
@@ -31,6 +32,9 @@ fi
 find /task/venv -name __pycache__ -prune -exec rm -rf {} +
 /task/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /task/venv/lib >&2 || true
 find /task/venv -exec touch -h -d @315532800 {} +
+cd /task/venv
+echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
+  sha256sum | cut -d' ' -f1)"
 /task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
 )sh";
 
@@ -42,12 +46,13 @@ Result<void> write_copy(const std::string& path, const std::string& text) {
   return {};
 }
 
-std::string version_in(const std::string& facts) {
-  constexpr std::string_view kKey = "version ";
-  const std::size_t place = facts.find(kKey);
+// The value of a line "key value" of what the script says.
+std::string fact(const std::string& facts, const std::string& key) {
+  const std::string lines = "\n" + facts;
+  const std::size_t place = lines.find("\n" + key + " ");
   if (place == std::string::npos) return "";
-  const std::size_t begin = place + kKey.size();
-  return facts.substr(begin, facts.find('\n', begin) - begin);
+  const std::size_t begin = place + key.size() + 2;
+  return lines.substr(begin, lines.find('\n', begin) - begin);
 }
 
 }  // namespace
@@ -76,7 +81,7 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   // that it came from is part of the key.
   const std::string origin =
       environment.has_hashes ? "" : fmt::format("{}", fmt::join(options, "\n"));
-  environment.hash =
+  const std::string key =
       sha256(fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {
     // What was read is what pip is given, whatever becomes of the file meanwhile.
@@ -100,8 +105,12 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
     if (lockfile) (void)::unlink(copy.c_str());
     return facts;
   };
-  environment.cached = TRY(cache.get("venv", environment.hash, make));
-  environment.version = version_in(environment.cached.facts);
+  environment.cached = TRY(cache.get("venv", key, make));
+  const std::string& facts = environment.cached.facts;
+  environment.version = fact(facts, "version");
+  // What it is, and not where and when it was made: the same on every machine.
+  environment.hash = sha256(fmt::format("{}\n{}\n{}", environment.lockfile_sha,
+                                        fact(facts, "interpreter"), fact(facts, "content")));
   return environment;
 }
 

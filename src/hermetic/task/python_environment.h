@@ -21,7 +21,7 @@ struct PythonRequest {
 
 struct PythonEnvironment {
   std::string version;       // "3.11.2"
-  std::string hash;          // of what it was made of: lockfile, interpreter, platform
+  std::string hash;          // of lockfile, interpreter and what was installed
   std::string lockfile_sha;  // "" without a lockfile
   bool has_hashes = false;   // the lockfile pins contents, and they were checked
   CachedTree cached;

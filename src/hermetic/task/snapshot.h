@@ -12,7 +12,7 @@
 namespace hermetic::task {
 
 // Moves the changes out of a run's folder into the cache: its tree has 'worktree', 'venv' and
-// 'scratch'. `hash` is the stable hash of the task that made them. A name that is there already
+// 'scratch'. `hash` says which task made them, and what they are. A name that is there already
 // leads to the new one from now on.
 [[nodiscard]] Result<void> keep_snapshot(const std::string& name, const std::string& hash,
                                          const std::string& run_folder, const Checkout& checkout,

@@ -174,8 +174,21 @@ Result<void> Task::keep_changes(const std::string& directory) {
 }
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {
-  const std::string hash = TRY(stable_hash());
-  TRY(keep_snapshot(name, hash, scratch_path_, checkout_, environment_, cache));
+  // Two setups of one task may have made different things.
+  std::string content = TRY(stable_hash());
+  const std::vector<std::pair<std::string, std::vector<std::string>>> parts = {
+      {"worktree", layers().worktree},
+      {"venv", layers().environment},
+      {"scratch", layers().scratch}};
+  for (const auto& [part, below] : parts) {
+    const std::vector<Change> changed =
+        TRY(changes_in(fmt::format("{}/{}/upper", scratch_path_, part), below));
+    for (const Change& change : changed)
+      if (!change.path.starts_with(".git/"))  // has the times of commits and of files in it
+        content += fmt::format("{} {} {} {:o} {}\n", part, to_string(change.kind),
+                               printable(change.path), change.mode, change.digest);
+  }
+  TRY(keep_snapshot(name, sha256(content), scratch_path_, checkout_, environment_, cache));
   (void)clean_up();
   return {};
 }

@@ -125,7 +125,13 @@ Result<RunFolder> RunFolder::make(const std::string& scratch, const std::string&
   const std::string top = TRY(absolute(scratch));
   if (::mkdir(journals.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", journals);
   RunFolder folder;
-  while (!folder.lock_.is_open()) {
+  constexpr int kTries = 100;
+  for (int attempt = 0; !folder.lock_.is_open(); ++attempt) {
+    if (attempt == kTries) {
+      folder.path_.clear();
+      return system_error(fmt::format("cannot keep a journal in '{}'", printable(journals)), EBUSY,
+                          "something removes it at once");
+    }
     folder.run_ = TRY(new_name());
     folder.journal_ = journals + "/" + folder.run_;
     folder.path_ = fmt::format("{}/{}/{}", top, task, folder.run_);

@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# hermetic task batch, snapshot, and packages of npm.
+
+# shellcheck disable=SC2016 # what is quoted is for inside
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  HERMETIC_CACHE=$BATS_FILE_TMPDIR/cache # one environment for all
+  GIT_CONFIG_GLOBAL=$BATS_FILE_TMPDIR/gitconfig
+  export HERMETIC_CACHE GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM=1
+  printf '[user]\nname = t\nemail = t@localhost\n[init]\ndefaultBranch = main\n' >"$GIT_CONFIG_GLOBAL"
+}
+
+setup() {
+  hermetic() { "$HERMETIC_PROGRAM" "$@"; }
+  cd "$BATS_TEST_TMPDIR" || return
+  git init --quiet repo
+  echo one >repo/file
+  git -C repo add .
+  git -C repo commit --quiet -m one
+}
+
+batch() { timeout 60 "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet "$@"; }
+# In the background; $pid is its own, not that of a shell.
+begin_batch() {
+  "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet 3>&- &
+  pid=$!
+}
+end_batch() { # CODE
+  local code=0
+  kill -TERM "$pid"
+  wait "$pid" || code=$?
+  [ "$code" = "$1" ]
+}
+
+# The values of one key, a line for each result.
+values() { python3 -c 'import json, sys
+for line in open("out/results.jsonl"):
+    print(json.loads(line).get(sys.argv[1]))' "$1"; }
+
+line() { # ID COMMAND [KEYS]
+  printf '{"task_id": "%s", "command": ["sh", "-c", "%s"]%s}\n' "$1" "$2" "${3:+, $3}"
+}
+
+nothing_left() {
+  [ ! -e scratch ]
+  [ -z "$(ls "$HERMETIC_CACHE/journals")" ]
+}
+
+@test "results stand in the order of the tasks, whatever ends first" {
+  { line a 'sleep 0.3'; line b 'echo b'; line c 'exit 3'; } >tasks.jsonl
+  run -1 batch --jobs 3
+  [ "$(values task_id | tr '\n' ' ')" = 'a b c ' ]
+  [ "$(values failure | tr '\n' ' ')" = 'none none command ' ]
+  [ "$(values exit_code | tr '\n' ' ')" = '0 0 3 ' ]
+  [ "$(values clean | sort -u)" = True ]
+  [ "$(cat out/000002-b/stdout.txt)" = b ]
+  [ "$(python3 -c 'import json; print(json.load(open("out/000002-b/manifest.json"))["task_id"])')" = b ]
+  nothing_left
+}
+
+@test "why a task failed is told from what happened to it" {
+  {
+    line time 'sleep 600' '"spec": {"limits": {"wall_time": "200ms"}}'
+    line files 'exec yes >f' '"spec": {"limits": {"file_size": "1M"}}'
+    line reach 'python -c \"import socket; socket.socket().connect_ex((socket.inet_ntoa(bytes([127, 0, 0, 1])), 9))\"' '"spec": {"on_violation": "fail"}'
+    line signal 'kill -9 $$'
+    line commit true '"sha": "none"'
+  } >tasks.jsonl
+  run -125 batch
+  [ "$(values failure | tr '\n' ' ')" = 'timeout limit violation signal infra ' ]
+  [ "$(values attempts | tail -n 1)" = 1 ] # what cannot be meant is not tried again
+  [[ $(values error) == *'names no commit'* ]]
+  nothing_left
+}
+
+@test "a task that takes too much memory is told from one that is killed" {
+  line memory 'python -c \"x = bytearray(400000000)\"' '"spec": {"limits": {"memory": "64M"}, "give_up": ["memory-limit"]}' >tasks.jsonl
+  run -1 batch
+  [ "$(values failure)" = oom ]
+}
+
+@test "a batch goes on where it was stopped" {
+  for i in 1 2 3 4 5 6; do line "t$i" "echo $i"; done >tasks.jsonl
+  batch
+  values run_id >before
+  head -c -40 out/results.jsonl >cut # in the middle of a line
+  mv cut out/results.jsonl
+  rm -r out/000006-t6
+  batch
+  [ "$(values number | tr '\n' ' ')" = '1 2 3 4 5 6 ' ]
+  [ "$(values run_id | head -n 5)" = "$(head -n 5 before)" ]
+  [ "$(values run_id | tail -n 1)" != "$(tail -n 1 before)" ]
+  [ "$(cat out/000006-t6/stdout.txt)" = 6 ]
+  line changed true >>tasks.jsonl # more work, the rest stays done
+  batch
+  [ "$(values run_id | head -n 5)" = "$(head -n 5 before)" ]
+  [ "$(values task_id | tail -n 1)" = changed ]
+}
+
+@test "a batch that is interrupted ends its tasks and leaves nothing" {
+  for i in 1 2 3 4; do line "t$i" "sleep 987.$$"; done >tasks.jsonl
+  begin_batch
+  for _ in $(seq 200); do
+    if pgrep -f "^sleep 987.$$" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  end_batch 125
+  [ ! -s out/results.jsonl ]
+  ! pgrep -f "^sleep 987.$$"
+  nothing_left
+}
+
+@test "two batches do not work in one folder" {
+  line slow "sleep 986.$$" >tasks.jsonl
+  begin_batch
+  for _ in $(seq 200); do
+    if pgrep -f "^sleep 986.$$" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  run batch
+  end_batch 125
+  [ "$status" = 125 ]
+  [[ $output == *'another batch works in'* ]]
+}
+
+@test "bad lines are refused with their place, before anything runs" {
+  line good 'touch ran' >tasks.jsonl
+  cp tasks.jsonl one
+  while read -r bad; do
+    cat one >tasks.jsonl
+    echo "$bad" >>tasks.jsonl
+    run -2 batch
+    [[ $output == *'tasks.jsonl:2:1: '* ]]
+    [ ! -e out/results.jsonl ]
+  done <<'LINES'
+nonsense
+[1]
+{"task_id": "x"}
+{"command": ["true"]}
+{"task_id": "../x", "command": ["true"]}
+{"task_id": "x", "command": "true"}
+{"task_id": "x", "command": ["true"], "seed": -1}
+{"task_id": "x", "command": ["true"], "sead": 1}
+{"task_id": "x", "command": ["true"], "spec": {"limits": {"memroy": "1G"}}}
+LINES
+  : >tasks.jsonl
+  run -2 batch
+  run -2 hermetic task batch tasks.jsonl --repo repo
+}
+
+@test "any number of tasks start from what was prepared once" {
+  hermetic task snapshot ready --repo repo -- sh -euc 'echo built >artifact; rm file; mkdir /task/venv/more; echo s >/task/scratch/s'
+  for _ in 1 2; do
+    hermetic task run --repo repo --task-id fork --from ready --manifest m.json -- \
+      sh -euc 'test "$(cat artifact)" = built; test ! -e file; test -d /task/venv/more; test "$(cat /task/scratch/s)" = s; rm artifact'
+  done
+  [ "$(python3 -c 'import json; print([(c["change"], c["path"]) for c in json.load(open("m.json"))["changes"]])')" = \
+    "[('removed', 'artifact')]" ]
+  run -3 hermetic task snapshot broken --repo repo -- sh -c 'exit 3'
+  run -2 hermetic task run --repo repo --task-id fork --from broken -- true
+  git -C repo commit --quiet --allow-empty -m two
+  run -2 hermetic task run --repo repo --task-id fork --from ready -- true
+  [[ $output == *'another commit or environment'* ]]
+  nothing_left
+}
+
+@test "snapshots that differ make other tasks of those who start from them" {
+  for text in one two; do
+    hermetic task snapshot ready --repo repo -- sh -c "echo $text >artifact"
+    hermetic task run --repo repo --task-id fork --from ready --manifest "$text.json" -- true
+  done
+  hermetic task snapshot ready --repo repo -- sh -c 'echo two >artifact'
+  hermetic task run --repo repo --task-id fork --from ready --manifest again.json -- true
+  hash_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["stable_hash"])' "$1"; }
+  [ "$(hash_of one.json)" != "$(hash_of two.json)" ]
+}
+
+@test "packages of npm are there, and are what the lockfile says" {
+  command -v npm >/dev/null || skip 'no npm'
+  mkdir package source
+  echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
+  echo 'module.exports = "from dep"' >source/main.js
+  (cd source && npm pack --silent --pack-destination ../package >/dev/null)
+  echo '{"name": "app", "version": "1.0.0", "dependencies": {"dep": "file:dep-1.0.0.tgz"}}' >package/package.json
+  (cd package && npm install --package-lock-only --offline --no-audit --no-fund --silent --cache "$PWD/../npm")
+  run -0 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- node -e 'console.log(require("dep"))'
+  [ "$output" = 'from dep' ]
+  echo 'module.exports = "another"' >source/main.js
+  (cd source && npm pack --silent --pack-destination ../package >/dev/null)
+  run -0 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- node -e 'console.log(require("dep"))'
+  [ "$output" = 'from dep' ]
+  sed -i 's/"version": "1.0.0",$/"version": "1.0.0", /' package/package-lock.json # the same, under another key
+  run -125 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- true
+  [[ $output == *EINTEGRITY* ]]
+  nothing_left
+}
