@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # hermetic task batch, snapshot, and packages of npm.
 
-# shellcheck disable=SC2016 # what is quoted is for inside
+# shellcheck disable=SC2016,SC2119,SC2120 # what is quoted is for inside
 
 bats_require_minimum_version 1.5.0
 
@@ -13,7 +13,6 @@ setup_file() {
 }
 
 setup() {
-  hermetic() { "$HERMETIC_PROGRAM" "$@"; }
   cd "$BATS_TEST_TMPDIR" || return
   git init --quiet repo
   echo one >repo/file
@@ -21,6 +20,7 @@ setup() {
   git -C repo commit --quiet -m one
 }
 
+hermetic() { timeout 100 "$HERMETIC_PROGRAM" "$@"; }
 batch() { timeout 60 "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet "$@"; }
 # In the background; $pid is its own, not that of a shell.
 begin_batch() {
@@ -85,8 +85,8 @@ nothing_left() {
   for i in 1 2 3 4 5 6; do line "t$i" "echo $i"; done >tasks.jsonl
   batch
   values run_id >before
-  head -c -40 out/results.jsonl >cut # in the middle of a line
-  mv cut out/results.jsonl
+  head -c -40 out/results.jsonl >shorter # in the middle of a line
+  mv shorter out/results.jsonl
   rm -r out/000006-t6
   batch
   [ "$(values number | tr '\n' ' ')" = '1 2 3 4 5 6 ' ]
@@ -108,7 +108,7 @@ nothing_left() {
   done
   end_batch 125
   [ ! -s out/results.jsonl ]
-  ! pgrep -f "^sleep 987.$$"
+  run ! pgrep -f "^sleep 987.$$"
   nothing_left
 }
 
