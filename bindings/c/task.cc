@@ -99,6 +99,7 @@ Result<task::TaskRequest> read_request(RequestReader reader, std::string& cache)
   TRY(reader.text("task_id", request.id));
   TRY(reader.text("repo", request.repository));
   TRY(reader.text("sha", request.revision));
+  TRY(reader.texts("sparse", request.sparse));
   TRY(reader.seed(request.seed));
   TRY(reader.text("config", request.config));
   TRY(reader.text("scratch", request.scratch));

@@ -55,6 +55,7 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
   request.python.lockfile = arguments.last("--lockfile");
   if (arguments.has("--python")) request.python.interpreter = arguments.last("--python");
   for (const Given& given : arguments.options) {
+    if (given.name == "--sparse") request.sparse.push_back(given.value);
     if (given.name == "--wheels") request.python.wheels.push_back(TRY(absolute_path(given.value)));
   }
   request.node = {.lockfile = arguments.last("--node-lockfile"),
@@ -74,6 +75,8 @@ const Subcommand& task_description() {
         .options = {
             {"--repo", "DIR", "the git repository (the current directory)"},
             {"--sha", "COMMIT", "which commit of it; HEAD if not said"},
+            {"--sparse", "DIR",
+             "only this directory of it, and what is at its top; can be given again"},
             {"--task-id", "ID", "what the task is called"},
             {"--seed", "NUMBER", "for PYTHONHASHSEED and HERMETIC_SEED (0)"},
             {"--lockfile", "FILE", "pinned requirements of the Python environment"},

@@ -177,6 +177,24 @@ LINES
   [ "$(hash_of one.json)" != "$(hash_of two.json)" ]
 }
 
+@test "a checkout can be sparse" {
+  mkdir -p repo/wanted/sub repo/other
+  touch repo/wanted/sub/a repo/other/b repo/top
+  git -C repo add .
+  git -C repo commit --quiet -m more
+  run -0 hermetic task run --repo repo --task-id s --sparse wanted/sub -- sh -c 'git ls-files | sort | tr "\n" " "; find . -name .git -prune -o -type f -print | sort | tr "\n" " "; git status --short'
+  [ "$output" = 'file other/b top wanted/sub/a ./file ./top ./wanted/sub/a ' ]
+  run -2 hermetic task run --repo repo --task-id s --sparse ../x -- true
+  run -0 hermetic task run --repo repo --task-id s -- test -e other/b
+}
+
+@test "a task leaves evidence that holds" {
+  hermetic task run --repo repo --task-id e --evidence evidence -- sh -c 'echo said; echo more >>file'
+  hermetic verify-evidence evidence
+  [ "$(cat evidence/stdout.txt)" = said ]
+  nothing_left
+}
+
 @test "packages of npm are there, and are what the lockfile says" {
   command -v npm >/dev/null || skip 'no npm'
   mkdir package source

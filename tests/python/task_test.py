@@ -1,5 +1,6 @@
 """Tasks: fresh, sealed, recorded, gone."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -103,6 +104,20 @@ def test_the_network_is_closed_to_python(task):
         result = run.run(["python", "-c", probe], capture_output=True, text=True)
         assert result.stdout.strip() and "Error" in result.stdout, result.stderr
         assert not run.manifest["hermetic"]  # it was tried, and that is on record
+
+
+def test_commands_can_be_awaited_and_cancelled(task, marker):
+    async def both():
+        with task() as run:
+            assert (await run.run_async(["cat", "kept.txt"], capture_output=True)).stdout == b"kept\n"
+            sleeping = asyncio.ensure_future(run.run_async(["sleep", marker]))
+            await asyncio.sleep(0.2)
+            sleeping.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sleeping
+            assert (await run.run_async(["true"])).returncode == 0
+
+    asyncio.run(both())
 
 
 def test_any_number_of_tasks_start_from_a_snapshot(task):

@@ -13,6 +13,7 @@ import pathlib
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import _native
+from ._asynchronous import AsyncRun
 from ._run import Decoding, Result, Run, finish
 from ._streams import PIPE, Stream, Streams
 from .errors import InvalidSpecError
@@ -37,6 +38,7 @@ class HermeticRun:
     """
 
     def __init__(self, task_id: str, seed: Optional[int] = None, *, repo: PathLike = ".", sha: Optional[str] = None,
+                 sparse: Sequence[str] = (),
                  base_sha: Optional[str] = None, lockfile: Optional[PathLike] = None,
                  wheels: Sequence[PathLike] = (), python: Optional[PathLike] = None,
                  node_lockfile: Optional[PathLike] = None, npm_cache: Optional[PathLike] = None,
@@ -53,6 +55,7 @@ class HermeticRun:
             "repo": _absolute(repo), "lockfile": _absolute(lockfile), "python": _absolute(python),
             "node_lockfile": _absolute(node_lockfile), "npm_cache": _absolute(npm_cache),
             "config": _absolute(config), "scratch": _absolute(scratch), "cache": _absolute(cache),
+            "sparse": list(sparse) or None,
             "wheels": [_absolute(folder) for folder in wheels] or None,
             "spec": dict(spec) if spec else None,
         }
@@ -97,6 +100,19 @@ class HermeticRun:
             **options: Any) -> Result:
         """Runs a command in the worktree and waits for it."""
         result = finish(self.start(command, **{"events": False, **options}), timeout)
+        self.note(result)
+        if check:
+            result.check_returncode()
+        return result
+
+    async def run_async(self, command: Sequence[PathLike], *, timeout: Optional[float] = None, check: bool = False,
+                        **options: Any) -> Result:
+        """run() for asyncio. If it is cancelled, the command is ended first."""
+        run = AsyncRun(self.start(command, **{"events": False, **options}))
+        try:
+            result = await run.wait(timeout)
+        finally:
+            await run.close()
         self.note(result)
         if check:
             result.check_returncode()

@@ -21,9 +21,9 @@ namespace {
 // out is what the commit says, whatever the source's files hold. Of the source, objects are
 // borrowed and nothing else: a setting of its own, such as a remote that is asked for what is
 // missing, would be a command of its own, run while the tree is made. $1: its folder with the
-// objects, $2: the commit. A submodule that the source has is made in the same way, at the commit
-// that is recorded; its name and path are the commit's, so they are taken for no more than what git
-// has there.
+// objects, $2: the commit, $3: a line for each directory, if not all are wanted. A submodule that
+// the source has is made in the same way, at the commit that is recorded; its name and path are the
+// commit's, so they are taken for no more than what git has there.
 constexpr const char* kScript = R"sh(set -eu
 export GIT_CONFIG_NOSYSTEM=1 HOME=/tmp GIT_OPTIONAL_LOCKS=0
 check_out() { # SOURCE COMMIT: into the current directory
@@ -40,6 +40,8 @@ check_out() { # SOURCE COMMIT: into the current directory
   git config gc.auto 0
   git config user.name builder
   git config user.email builder@localhost
+  if [ -n "$sparse" ]; then printf %s "$sparse" | git sparse-checkout set --cone --stdin; fi
+  sparse= # of submodules all is there
   git -c advice.detachedHead=false checkout -q --detach "$commit"
   find . -path ./.git -prune -o -exec touch -h -d "@$(git log -1 --format=%ct)" {} +
   git status --porcelain >/dev/null
@@ -62,7 +64,7 @@ check_out() { # SOURCE COMMIT: into the current directory
       printf 'missing %s\n' "$name"
     done
 }
-format=sha1
+format=sha1 sparse=$3
 if [ ${#2} = 64 ]; then format=sha256; fi
 check_out "$1" "$2"
 echo "tree $(git rev-parse 'HEAD^{tree}')"
@@ -114,6 +116,18 @@ std::string fact(std::string_view facts, std::string_view key) {
   return values;
 }
 
+Result<std::string> lines_of(const std::vector<std::string>& directories) {
+  std::string lines;
+  for (const std::string& directory : directories) {
+    if (directory.empty() || directory.find('\n') != std::string::npos ||
+        directory.starts_with('/') || ("/" + directory + "/").find("/../") != std::string::npos)
+      return invalid(fmt::format("'{}' is no directory of a repository", printable(directory)),
+                     "name it from the top of the repository, such as src/library");
+    lines += directory + "\n";
+  }
+  return lines;
+}
+
 // A name, a tag, a short digest: git says which commit that is.
 Result<std::string> resolve(const Repository& source, const std::string& revision,
                             Backend& backend) {
@@ -138,17 +152,18 @@ Result<std::string> resolve(const Repository& source, const std::string& revisio
 
 }  // namespace
 
-Result<Checkout> check_out(const std::string& repository, const std::string& revision, Cache& cache,
-                           Backend& backend) {
+Result<Checkout> check_out(const std::string& repository, const std::string& revision,
+                           const std::vector<std::string>& sparse, Cache& cache, Backend& backend) {
+  const std::string wanted = TRY(lines_of(sparse));
   const Repository source = TRY(find_repository(repository));
   Checkout checkout;
   checkout.commit = TRY(resolve(source, revision, backend));
   // What the script makes of a commit is part of what the tree is made of.
-  const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}", checkout.commit, source.common,
-                                             extent_of(source.common), kScript));
+  const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,
+                                             extent_of(source.common), wanted, kScript));
   checkout.cached = TRY(cache.get("checkout", key, [&](const std::string& place) {
     return prepare({.what = fmt::format("the checkout of {}", checkout.commit),
-                    .command = {"sh", "-c", kScript, "sh", source.common, checkout.commit},
+                    .command = {"sh", "-c", kScript, "sh", source.common, checkout.commit, wanted},
                     .inputs = folders_of(source),
                     .tree = kWorktree,
                     .place = place},

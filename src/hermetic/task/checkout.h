@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hermetic/base/result.h"
 #include "hermetic/run/backend.h"
@@ -22,7 +23,9 @@ struct Checkout {
 // later commits are there for the task to find. The source is only read. Made once for each commit.
 //
 // `revision` is a commit, or anything else that git takes for one; empty: HEAD.
+// `sparse` are directories, of which alone there are files besides those at the top; none: all.
 [[nodiscard]] Result<Checkout> check_out(const std::string& repository, const std::string& revision,
-                                         Cache& cache, Backend& backend);
+                                         const std::vector<std::string>& sparse, Cache& cache,
+                                         Backend& backend);
 
 }  // namespace hermetic::task

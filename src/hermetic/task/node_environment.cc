@@ -39,7 +39,9 @@ Result<void> check_node_lockfile(std::string_view text, const std::string& file)
   if (!document.is_object() || !document.contains("packages") || !document["packages"].is_object())
     return refuse(fmt::format("'{}' has no 'packages'", printable(file)),
                   "let npm 7 or later write it: npm install --package-lock-only");
-  for (const auto& [name, package] : document["packages"].items()) {
+  for (const auto& item : document["packages"].items()) {
+    const std::string& name = item.key();
+    const auto& package = item.value();
     if (name.empty()) continue;  // the project itself
     const auto has = [&](const char* key, const nlohmann::json& value) {
       return package.is_object() && package.contains(key) && package[key] == value;

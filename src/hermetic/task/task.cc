@@ -61,7 +61,8 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   const Clock::time_point begin = Clock::now();
   TRY(check_task_name(request.id));
   TaskConfig config = TRY(load_task_config(request.config));
-  Checkout checkout = TRY(check_out(request.repository, request.revision, cache, backend));
+  Checkout checkout =
+      TRY(check_out(request.repository, request.revision, request.sparse, cache, backend));
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
   std::optional<NodeEnvironment> node;
   if (!request.node.lockfile.empty()) node = TRY(node_environment(request.node, cache, backend));
@@ -119,7 +120,9 @@ SpecBuilder Task::builder(const Layers& layers) const {
 Result<Spec> Task::spec() const { return builder(layers()).build(); }
 
 Result<Spec> Task::portable_spec() const {
-  Layers names{.worktree = {"/task/checkout/" + checkout_.commit},
+  std::string checkout = "/task/checkout/" + checkout_.commit;
+  for (const std::string& directory : request_.sparse) checkout += "/" + sha256(directory);
+  Layers names{.worktree = {checkout},
                .environment = {"/task/environment/" + environment_.hash},
                .scratch = {"/task/empty"},
                .changes = {}};

@@ -27,7 +27,8 @@ namespace hermetic::task {
 struct TaskRequest {
   std::string id;
   std::string repository;
-  std::string revision = {};  // empty: HEAD
+  std::string revision = {};             // empty: HEAD
+  std::vector<std::string> sparse = {};  // directories of it that are wanted; none: all
   std::optional<std::uint32_t> seed = {};
   std::string config = {};  // a file that names models, tokenizers, quantization; may be empty
   std::string scratch = "scratch";
