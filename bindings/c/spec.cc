@@ -38,7 +38,7 @@ Result<std::string> folder_of(const char* here) {
 
 Result<Draft> parse(const char* text, std::size_t size, const char* file_name, const char* here,
                     const char* target) {
-  TRY(needed(text, "text"));
+  (void)TRY(needed(text, "text"));
   const std::string folder = TRY(folder_of(here));
   const Project project = TRY(parse_project(std::string_view(text, size),
                                             file_name == nullptr ? "spec" : file_name, folder));
@@ -156,7 +156,7 @@ int hermetic_draft_overlay_text(hermetic_draft* draft, const char* text, size_t 
 int hermetic_draft_set_command(hermetic_draft* draft, const char* const* command,
                                hermetic_error** error) {
   return c::change(error, draft, [&](hermetic_draft& to) -> Result<void> {
-    TRY(c::needed(command, "command"));
+    (void)TRY(c::needed(command, "command"));
     to.draft.command = c::list_of(command);
     return {};
   });
@@ -201,7 +201,7 @@ int hermetic_draft_pass_variable(hermetic_draft* draft, const char* name, hermet
 int hermetic_draft_set_exact_environment(hermetic_draft* draft, const char* const* variables,
                                          hermetic_error** error) {
   return c::change(error, draft, [&](hermetic_draft& to) -> Result<void> {
-    TRY(c::needed(variables, "variables"));
+    (void)TRY(c::needed(variables, "variables"));
     return c::make_exact(to, variables);
   });
 }
@@ -219,7 +219,7 @@ hermetic_spec* hermetic_spec_build(const hermetic_draft* draft, hermetic_error**
 hermetic_spec* hermetic_spec_from_yaml(const char* text, const char* file_name, const char* target,
                                        hermetic_error** error) {
   return c::guarded<hermetic_spec*>(error, nullptr, [&]() -> Result<hermetic_spec*> {
-    TRY(c::needed(text, "text"));
+    (void)TRY(c::needed(text, "text"));
     hermetic_draft draft;
     draft.draft = TRY(c::parse(text, std::strlen(text), file_name, nullptr, target));
     hermetic::Spec spec = TRY(c::build(draft));
