@@ -6,7 +6,8 @@ endif()
 
 # Small and alone: no C library, no sanitizer, nothing to load inside the sandbox.
 add_executable(hermetic_init ${hermetic_init_sources})
-set_target_properties(hermetic_init PROPERTIES OUTPUT_NAME hermetic-init POSITION_INDEPENDENT_CODE OFF)
+set_target_properties(hermetic_init PROPERTIES
+  OUTPUT_NAME hermetic-init POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
 target_include_directories(hermetic_init PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(hermetic_init PRIVATE hermetic_options)
 target_compile_options(hermetic_init PRIVATE
@@ -40,6 +41,7 @@ add_custom_command(OUTPUT "${filters}" DEPENDS make_filters VERBATIM
 set(backend "${PROJECT_SOURCE_DIR}/src/hermetic/backends/linux")
 target_include_directories(hermetic_backends_linux PRIVATE "${PROJECT_BINARY_DIR}/generated")
 set_property(SOURCE "${backend}/seccomp_filter.cc" APPEND PROPERTY OBJECT_DEPENDS "${filters}")
+set_property(SOURCE "${backend}/seccomp_filter.cc" PROPERTY SKIP_UNITY_BUILD_INCLUSION ON) # or it is not waited for
 set(image "${PROJECT_BINARY_DIR}/generated/hermetic-init")
 add_custom_command(OUTPUT "${image}" DEPENDS hermetic_init VERBATIM
   COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:hermetic_init> "${image}")

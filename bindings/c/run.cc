@@ -26,6 +26,13 @@
 #include "hermetic/spec/environment.h"
 
 namespace hermetic::c {
+
+// Seen by hermetic_run, which C knows by name.
+struct Ended {
+  Outcome outcome;
+  std::string json;
+};
+
 namespace {
 
 Redaction redaction_for(const Plan& plan) {
@@ -33,11 +40,6 @@ Redaction redaction_for(const Plan& plan) {
   for (const auto& variable : caller_environment()) variables.push_back(variable);
   return Redaction(variables);
 }
-
-struct Ended {
-  Outcome outcome;
-  std::string json;
-};
 
 }  // namespace
 }  // namespace hermetic::c
@@ -107,10 +109,10 @@ Result<hermetic_run*> start(const Spec& wanted, const char* options_json,
 Result<Ended> drive(hermetic_run& handle, Run& run) {
   handle.events.begin();
   Outcome outcome = TRY(run.wait());
-  std::string json =
+  std::string text =
       outcome_as_json(handle.plan, outcome, cli::exit_code_of(outcome, handle.plan.on_violation),
                       handle.events.redaction());
-  return Ended{std::move(outcome), std::move(json)};
+  return Ended{std::move(outcome), std::move(text)};
 }
 
 // Whatever happens: an exception is an ending, too, or the next who waits would wait for nothing.

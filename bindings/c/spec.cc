@@ -2,15 +2,13 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings/c/failure.h"
+#include "hermetic/base/current_directory.h"
 #include "hermetic/spec/environment.h"
 #include "hermetic/spec/loader.h"
 #include "hermetic/spec/presets.h"
@@ -30,10 +28,7 @@ std::optional<std::string_view> target_of(const char* target) {
 
 Result<std::string> folder_of(const char* here) {
   if (here != nullptr) return std::string(here);
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
-    return system_error("cannot tell the current directory", errno);
-  return std::string(buffer.data());
+  return current_directory();
 }
 
 Result<Draft> parse(const char* text, std::size_t size, const char* file_name, const char* here,

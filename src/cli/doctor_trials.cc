@@ -23,6 +23,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
 #include "hermetic/outputs/private_folder.h"
+#include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -30,11 +31,6 @@ namespace hermetic::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
 
 // A directory for the trial, gone when it is over.
 class TrialDirectory {

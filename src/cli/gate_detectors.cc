@@ -9,17 +9,13 @@
 #include "hermetic/backends/observed/sockets_backend.h"
 #include "hermetic/backends/observed/strace_backend.h"
 #include "hermetic/base/text.h"
+#include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
 
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
 
 // Found by trying: a kernel may know namespaces and refuse them all the same. Where it lets a step
 // have a network of its own, nothing weaker is looked for.

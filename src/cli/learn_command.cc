@@ -26,15 +26,11 @@
 #include "hermetic/learn/secrets.h"
 #include "hermetic/learn/spec_text.h"
 #include "hermetic/record/outcome_json.h"
+#include "hermetic/run/event.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
 
 std::string describe(const Ending& ending) {
   struct Words {

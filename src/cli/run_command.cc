@@ -31,8 +31,6 @@
 namespace hermetic::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kUsualInterval{100};
-
 Result<void> check_known(const Arguments& arguments) {
   if (arguments.last("--events") == "-" && arguments.last("--json") == "-")
     return invalid("--events and --json cannot both be written to standard output",
@@ -161,7 +159,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   options.prove = arguments.has("--prove");
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
-    options.sample_every = kUsualInterval;
+    options.sample_every = kUsualSampling;
   if (arguments.has("--sample-every"))
     options.sample_every = TRY(parse_duration(arguments.last("--sample-every")));
 

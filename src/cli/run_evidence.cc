@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kKeyVariable = "HERMETIC_SIGNING_KEY";
 constexpr std::size_t kMostOutput = std::size_t{16} << 20U;
-constexpr std::chrono::milliseconds kUsualInterval{100};
 
 // Where the run was described: the line of the network's rule is what denials point at.
 Origin origin_of(const Arguments& arguments, const Spec& spec) {
@@ -77,7 +76,7 @@ Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& argumen
   options.standard_error = evidence->error_->writer();
   options.observe_processes = true;
   options.digest_outputs = true;
-  if (!options.sample_every) options.sample_every = kUsualInterval;
+  if (!options.sample_every) options.sample_every = kUsualSampling;
   return evidence;
 }
 

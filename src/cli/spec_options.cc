@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "hermetic/base/current_directory.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/spec/environment.h"
@@ -26,13 +24,6 @@ namespace {
 const std::set<std::string> kVariables = {"HERMETIC_MEMORY", "HERMETIC_CPU_TIME",
                                           "HERMETIC_PROCESSES", "HERMETIC_NETWORK"};
 constexpr std::string_view kDefaultFile = "hermetic.yaml";
-
-Result<std::string> current_directory() {
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
-    return system_error("cannot tell the current directory", errno);
-  return std::string(buffer.data());
-}
 
 Error at_option(Error error, std::string_view option) {
   error.origin = {.source = std::string(option)};

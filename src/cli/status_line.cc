@@ -15,8 +15,6 @@
 namespace hermetic::cli {
 namespace {
 
-using std::chrono::seconds;
-
 struct Size {
   int rows = 0;
   int columns = 0;
@@ -89,7 +87,7 @@ void StatusLine::run() {
   std::unique_lock lock(mutex_);
   Size drawn;
   for (int elapsed = 1;; ++elapsed) {
-    if (ended_.wait_for(lock, seconds(1), [this] { return over_; })) break;
+    if (ended_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) break;
     const Size size = size_of_terminal();
     const Usage usage = usage_();
     const std::string text = fmt::format("hermetic: {}s  {}  cpu {}  memory {}  processes {}",

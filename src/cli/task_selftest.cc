@@ -10,6 +10,7 @@
 #include "cli/task_options.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/outcome_json.h"
+#include "hermetic/run/event.h"
 #include "hermetic/task/task_record.h"
 
 namespace hermetic::cli {
@@ -35,12 +36,6 @@ print("hash", hash("hermetic"), os.environ["HERMETIC_SEED"])
 with open("selftest.txt", "w") as file:
     file.write("made by the selftest\n")
 )py";
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-  [[nodiscard]] bool is_listening() const override { return false; }
-};
 
 struct Round {
   std::string stable_hash;

@@ -102,7 +102,7 @@ class Comparer {
                      asked.classic_mounts));
     RunOptions options = captured();
     options.standard_input = input.get();
-    Silence events;
+    Audience events;
     const std::unique_ptr<Run> run =
         TRY(start_run(plan, std::move(facts), {.init = init_.get()}, options, events, lowering_));
     const Outcome outcome = TRY(run->wait());

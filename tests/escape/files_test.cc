@@ -155,7 +155,7 @@ class Toctou : public ::testing::TestWithParam<Mounts> {
     LinuxBackend backend = LinuxBackend::make(GetParam()).value();
     change();
     if (sandbox_is_open()) return attempt_in_the_open(spec, captured()).output;
-    Silence events;
+    Audience events;
     const Result<Finished> finished = execute(spec, backend, captured(), events);
     return finished ? finished->outcome.standard_output.text : to_string(finished.error());
   }
@@ -212,7 +212,7 @@ TEST_P(Toctou, DirectoryIsExchangedAllTheTime) {
     const std::string text =
         sandbox_is_open() ? attempt_in_the_open(*spec, captured()).output : [&] {
           LinuxBackend backend = LinuxBackend::make(GetParam()).value();
-          Silence events;
+          Audience events;
           const Result<Finished> finished = execute(*spec, backend, captured(), events);
           return finished ? finished->outcome.standard_output.text : std::string();
         }();

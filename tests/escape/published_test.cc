@@ -70,7 +70,7 @@ void carry_out(const Spec& spec) {
     return;
   }
   LinuxBackend backend = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   (void)execute(spec, backend, captured(), events);
 }
 

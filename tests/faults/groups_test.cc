@@ -49,7 +49,7 @@ class Around {
 std::function<std::string()> limited_run(const Around& around, const Spec& spec) {
   return [&around, &spec]() -> std::string {
     around.enter();
-    Silence events;
+    Audience events;
     begin_counting();
     const Result<Finished> finished = [&]() -> Result<Finished> {
       LinuxBackend backend = TRY(LinuxBackend::make());

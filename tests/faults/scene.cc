@@ -244,7 +244,7 @@ std::string Scene::act() const {
   std::string said;
   begin_counting();
   {
-    Silence events;
+    Audience events;
     Result<LinuxBackend> backend = LinuxBackend::make(kind_.mounts);
     said = backend ? in_words(execute(*spec_, *backend, options(), events))
                    : "error " + to_string(backend.error());
@@ -350,7 +350,7 @@ std::vector<std::string> Scene::complaints_after_kill(const Snapshot& now) const
 }
 
 std::vector<std::string> Scene::complaints_after_recovery() const {
-  Silence events;
+  Audience events;
   LinuxBackend backend = LinuxBackend::make(kind_.mounts).value();
   const Result<Finished> later = execute(*failing_spec_, backend, captured(), events);
   if (!later) return {"a later run: " + to_string(later.error())};

@@ -69,7 +69,7 @@ TEST(FaultsOfInit, LeaveNothing) {
 
 std::function<std::string()> run_of(const SpecBuilder& builder) {
   return [spec = builder.build().value()]() -> std::string {
-    Silence events;
+    Audience events;
     begin_counting();
     LinuxBackend backend = LinuxBackend::make().value();
     const Result<Finished> finished = execute(spec, backend, captured(), events);

@@ -20,8 +20,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
-
 bool is_enforced(Clause clause) {
   return LinuxBackend::make().value().probe().clauses.at(clause).strength == Strength::Enforced;
 }
@@ -83,7 +81,7 @@ TEST_F(DiskRates, AreInForceWhileTheRunLastsAndThenLifted) {
                         .value();
   LinuxBackend linux = LinuxBackend::make().value();
   const Plan plan = make_plan(spec, linux.probe()).value();
-  Silence events;
+  Audience events;
   const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
   const bool unified = ControlGroups::of_this_process().version() == 2;
   const std::string expected =
@@ -158,7 +156,7 @@ TEST_F(DiskRates, AreRefusedForWhatHasNoDiskOfItsOwn) {
 
 TEST(DiskRate, IsRefusedWithoutGroups) {
   LinuxBackend linux = LinuxBackend::make(Mounts::Detect, LinuxBackend::Groups::None).value();
-  Silence events;
+  Audience events;
   for (const bool reads : {true, false}) {
     ResourceLimits limits;
     (reads ? limits.disk_read_rate : limits.disk_write_rate) = kMegabyte;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hermetic/monitor/control_group.h"
+#include "tests/limits/groups_of.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -18,8 +19,6 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using ::testing::StartsWith;
 using ::testing::VariantWith;
-
-constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
 
 SpecBuilder evader(Words words) {
   words.insert(words.begin(), misbehave("evade_limit"));
@@ -60,7 +59,7 @@ TEST(Snapshots, DoNotPutOffTheLooks) {
           .value();
   LinuxBackend linux = LinuxBackend::make().value();
   const Plan plan = make_plan(spec, linux.probe()).value();
-  Silence events;
+  Audience events;
   const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
   std::atomic<bool> over = false;
   std::thread watcher([&] {
@@ -134,7 +133,7 @@ TEST(PeakMemory, OfAKilledRunIsNotThatOfItsCaller) {
   std::memset(block, 1, kSize);
   const Spec spec = shell("sleep 600").build().value();
   LinuxBackend linux = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   const Plan plan = make_plan(spec, linux.probe()).value();
   const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
   run->kill();

@@ -1,8 +1,9 @@
-// The control groups of a run, as the tests of limits find them.
+// What the tests of limits have in common.
 #pragma once
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "hermetic/monitor/control_group.h"
 
 namespace hermetic {
+
+inline constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
 
 // The groups of this process that are still there, also if a run of it was killed.
 inline std::vector<std::string> groups_of(pid_t process) {

@@ -26,8 +26,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::VariantWith;
 
-constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
-
 Words use_up(Words words) {
   words.insert(words.begin(), misbehave("use_up"));
   return words;
@@ -58,7 +56,7 @@ class Limit : public ::testing::TestWithParam<Groups> {
         draft.give_up.insert(std::string(to_string(clause)));
     const Spec spec = TRY(builder.limits(limits).overlay(draft).build());
     LinuxBackend linux = backend();
-    Silence events;
+    Audience events;
     return std::move(TRY(execute(spec, linux, options, events)).outcome);
   }
   static Outcome run_limited(const SpecBuilder& builder, ResourceLimits limits) {
@@ -231,7 +229,7 @@ TEST_P(Limit, SnapshotFromAnotherThread) {
   const Spec spec = sandboxed(use_up({"spin", "2", "400"})).build().value();
   LinuxBackend linux = backend();
   const Plan plan = make_plan(spec, linux.probe()).value();
-  Silence events;
+  Audience events;
   const std::unique_ptr<hermetic::Run> run = linux.start(plan, captured(), events).value();
   Usage most;
   std::thread watcher([&] {
@@ -281,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(Limits, Limit, ::testing::Values(Groups::Detect, Groups
 
 TEST(ExecuteWithTimeout, EndsTheRun) {
   LinuxBackend linux = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   Spec spec = sandboxed(use_up({"sleep", "600"})).build().value();
   EXPECT_EQ(execute_with_timeout(spec, 200ms, linux, captured(), events).value().outcome.ending,
             Ending(TimedOut{200ms}));
@@ -295,7 +293,7 @@ TEST(ExecuteWithTimeout, EndsTheRun) {
 TEST(CpuWeight, IsSetOrRefused) {
   const Spec spec = shell("true").limits({.cpu_weight = 50}).build().value();
   LinuxBackend linux = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   const Result<Finished> finished = execute(spec, linux, captured(), events);
   if (linux.probe().clauses.at(Clause::CpuWeight).strength == Strength::Enforced)
     EXPECT_TRUE(finished.value().outcome.success());

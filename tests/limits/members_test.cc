@@ -16,8 +16,6 @@ using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20U;
-
 std::string members_of(const std::string& group) {
   const std::string text = content_of(group + "/cgroup.procs");
   return text == "no such file" ? "" : text;

@@ -139,7 +139,7 @@ TEST(Ending, DestroyingARunEndsIt) {
   LinuxBackend backend = LinuxBackend::make().value();
   const Spec spec = shell("sleep " + sleep).build().value();
   const Plan plan = make_plan(spec, backend.probe()).value();
-  Silence events;
+  Audience events;
   {
     const auto run = backend.start(plan, {.standard_input = -1}, events);
     ASSERT_TRUE(run) << to_string(run.error());
@@ -150,7 +150,7 @@ TEST(Ending, DestroyingARunEndsIt) {
 
 TEST(Ending, ASignalReachesTheCommandAndAKillEndsTheRun) {
   LinuxBackend backend = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   const auto start = [&](const std::string& script) {
     const Plan plan = make_plan(shell(script).build().value(), backend.probe()).value();
     return backend.start(plan, captured(), events).value();

@@ -31,7 +31,7 @@ class Failure : public ::testing::TestWithParam<Mounts> {
   const std::set<std::string> abandoned_before = abandoned_folders();
   const TempDir dir;
   LinuxBackend backend = LinuxBackend::make(GetParam()).value();
-  Silence events;
+  Audience events;
   const std::size_t descriptors_before = names_of("/proc/self/fd").size();
 };
 INSTANTIATE_TEST_SUITE_P(With, Failure, ::testing::Values(Mounts::New, Mounts::Classic),

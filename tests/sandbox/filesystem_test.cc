@@ -10,10 +10,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string name_of(const ::testing::TestParamInfo<Mounts>& kind) {
-  return kind.param == Mounts::New ? "New" : "Classic";
-}
-
 class Filesystem : public ::testing::TestWithParam<Mounts> {
  protected:
   Outcome run_here(const SpecBuilder& builder) { return run(builder, captured(), GetParam()); }
@@ -30,7 +26,7 @@ class Filesystem : public ::testing::TestWithParam<Mounts> {
   const TempDir dir;
 };
 INSTANTIATE_TEST_SUITE_P(With, Filesystem, ::testing::Values(Mounts::New, Mounts::Classic),
-                         name_of);
+                         name_of_mounts);
 
 // The checkout may lie anywhere, and what leads to the tests' own programs is there inside.
 bool leads_to_tests(std::string_view path) { return is_within(HERMETIC_MISBEHAVE, path); }

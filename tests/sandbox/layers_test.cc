@@ -43,7 +43,7 @@ class Layers : public ::testing::TestWithParam<Way> {
   static Result<Finished> try_run(const SpecBuilder& builder) {
     const Spec spec = TRY(builder.build());
     LinuxBackend backend = make_backend();
-    Silence events;
+    Audience events;
     return execute(spec, backend, captured(), events);
   }
   static LinuxBackend make_backend() {
@@ -158,7 +158,7 @@ TEST_P(Layers, TakeOneRunAtATime) {
   const SpecBuilder waiting = in_layers("echo 1 >mine; sleep 600", {dir / "low"}, dir / "changes");
   const Spec spec = waiting.build().value();
   LinuxBackend backend = make_backend();
-  Silence events;
+  Audience events;
   const Plan plan = make_plan(spec, backend.probe()).value();
   const std::unique_ptr<hermetic::Run> first = backend.start(plan, captured(), events).value();
   const Result<Finished> second = try_run(waiting);
@@ -189,7 +189,7 @@ TEST_P(Layers, AreTheObjectsThatWereChecked) {
   std::filesystem::rename(dir / "low", dir / "old");
   dir.file("low/kept", "another");
   LinuxBackend backend = make_backend();
-  Silence events;
+  Audience events;
   const Result<Finished> finished = execute(spec, backend, captured(), events);
   ASSERT_FALSE(finished);
   EXPECT_THAT(to_string(finished.error()), HasSubstr("Stale file handle"));

@@ -30,7 +30,7 @@ Ending ending_with(const std::string& lie, const std::string& output,
   Capabilities capabilities = backend.probe();
   if (listener == Listener::NotWanted) capabilities.clauses.erase(Clause::NetworkWatched);
   const Plan plan = make_plan(builder.build().value(), capabilities).value();
-  Silence events;
+  Audience events;
   linux_backend::Facts facts =
       linux_backend::gather_facts(linux_backend::landlock_abi_of_this_kernel(),
                                   !linux_backend::has_new_mount_calls())

@@ -108,7 +108,7 @@ TEST_F(Network, HostReachesTheHostAndIsNotHermetic) {
 
 TEST_F(Network, TwoRunsDoNotReachEachOther) {
   LinuxBackend backend = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   SpecBuilder server = with(Mode::Loopback);
   server.command(
       {"python3", "-c",

@@ -147,7 +147,7 @@ TEST_F(Outputs, WhatIsKeptOfAFailedRunIsDisarmed) {
   const std::string script = "echo x >" + out + "/x; chmod 6755 " + out + "/x; mkfifo " + out +
                              "/fifo; mkdir " + out + "/locked; echo y >" + out +
                              "/locked/y; chmod 0 " + out + "/locked; exit 3";
-  Silence events;
+  Audience events;
   LinuxBackend backend = LinuxBackend::make().value();
   const Spec spec = shell(script).output(out).build().value();
   const Result<Finished> finished = execute(spec, backend, options, events);

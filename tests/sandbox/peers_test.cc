@@ -11,16 +11,13 @@ namespace {
 using ::testing::HasSubstr;
 using std::chrono_literals::operator""s;
 
-std::string name_of(const ::testing::TestParamInfo<Mounts>& kind) {
-  return kind.param == Mounts::New ? "New" : "Classic";
-}
-
 class Peers : public ::testing::TestWithParam<Mounts> {
  protected:
   std::string output_here(const SpecBuilder& builder) { return output_of(builder, GetParam()); }
   const TempDir dir;
 };
-INSTANTIATE_TEST_SUITE_P(With, Peers, ::testing::Values(Mounts::New, Mounts::Classic), name_of);
+INSTANTIATE_TEST_SUITE_P(With, Peers, ::testing::Values(Mounts::New, Mounts::Classic),
+                         name_of_mounts);
 
 // The places that are mounted without this flag, of a text such as /proc/self/mountinfo is.
 Words mounted_without(const std::string& flag, const std::string& mounts) {
@@ -111,7 +108,7 @@ Ending asked_to_end(const std::string& script) {
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
   LinuxBackend backend = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   const Plan plan = make_plan(shell(script).build().value(), backend.probe()).value();
   auto run = backend
                  .start(plan,

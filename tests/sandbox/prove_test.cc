@@ -28,7 +28,7 @@ std::string proved(const SpecBuilder& builder, const linux_backend::Lowering& lo
   const Plan plan = make_plan(builder.build().value(), capabilities).value();
   RunOptions options = captured();
   options.prove = true;
-  Silence events;
+  Audience events;
   Facts facts = linux_backend::gather_facts(linux_backend::landlock_abi_of_this_kernel(),
                                             !linux_backend::has_new_mount_calls())
                     .value();

@@ -35,6 +35,9 @@ namespace hermetic {
 
 using Words = std::vector<std::string>;
 using Mounts = LinuxBackend::Mounts;
+inline std::string name_of_mounts(const ::testing::TestParamInfo<Mounts>& kind) {
+  return kind.param == Mounts::New ? "New" : "Classic";
+}
 
 inline void PrintTo(const Ending& ending, std::ostream* stream) {
   struct Print {
@@ -49,7 +52,8 @@ inline void PrintTo(const Ending& ending, std::ostream* stream) {
   std::visit(Print{*stream}, ending);
 }
 
-class Silence final : public EventSink {
+// Is told of everything, so that everything is found out, and keeps nothing.
+class Audience final : public EventSink {
  public:
   void on_event(const Event& /*event*/) override {}
 };
@@ -75,7 +79,7 @@ inline Result<Finished> try_run(const SpecBuilder& builder, const RunOptions& op
                                 Mounts mounts = Mounts::Detect) {
   const Spec spec = TRY(builder.build());
   LinuxBackend backend = TRY(LinuxBackend::make(mounts));
-  Silence events;
+  Audience events;
   return execute(spec, backend, options, events);
 }
 

@@ -70,7 +70,7 @@ TEST(Streams, APipeEndsWhenTheCommandClosesIt) {
     end_seen = std::chrono::steady_clock::now();
   });
   LinuxBackend backend = LinuxBackend::make().value();
-  Silence events;
+  Audience events;
   const Plan plan =
       make_plan(shell("echo x; exec >&-; sleep 0.5").build().value(), backend.probe()).value();
   const auto started =

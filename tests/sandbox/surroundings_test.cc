@@ -9,10 +9,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string name_of(const ::testing::TestParamInfo<Mounts>& kind) {
-  return kind.param == Mounts::New ? "New" : "Classic";
-}
-
 Words act(std::string verb, std::string path) {
   return {misbehave("path_act"), std::move(verb), std::move(path)};
 }
@@ -26,7 +22,7 @@ class Surroundings : public ::testing::TestWithParam<Mounts> {
   std::string output_here(const SpecBuilder& builder) { return output_of(builder, GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(With, Surroundings, ::testing::Values(Mounts::New, Mounts::Classic),
-                         name_of);
+                         name_of_mounts);
 
 TEST_P(Surroundings, TheListedDevicesAreThereAndNoOthers) {
   EXPECT_EQ(output_here(sandboxed({"ls", "/dev"})),

@@ -42,7 +42,7 @@ TEST_P(SystemCall, IsRefused) {
   EXPECT_FALSE(outside.text.starts_with(inside)) << outside.text;
 }
 
-std::string name_of(const ::testing::TestParamInfo<Refused>& call) { return call.param.name; }
+std::string name_of_call(const ::testing::TestParamInfo<Refused>& call) { return call.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(
     Of, SystemCall,
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ioctl_TIOCSTI", SYS_ioctl, {0, TIOCSTI, 0}, EPERM},
         Refused{"ioctl_TIOCSTI_with_high_bits", SYS_ioctl, {0, TIOCSTI | kHighBits, 0}, EPERM},
         Refused{"ioctl_TIOCLINUX", SYS_ioctl, {0, TIOCLINUX | kHighBits, 0}, EPERM}),
-    name_of);
+    name_of_call);
 
 TEST(SystemCalls, ClockCannotBeSet) {
   // With neither a time nor a zone nothing changes where it is allowed.

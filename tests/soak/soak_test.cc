@@ -95,7 +95,7 @@ class Soak : public ::testing::Test {
   // Returns the number of runs that failed.
   static std::size_t run_often(const Spec& spec, LinuxBackend& backend, std::size_t count) {
     std::size_t failed = 0;
-    Silence events;
+    Audience events;
     for (std::size_t i = 0; i < count; ++i) {
       const Result<Finished> finished = execute(spec, backend, captured(), events);
       if (!finished || !finished->outcome.success()) ++failed;

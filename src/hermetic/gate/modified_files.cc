@@ -4,16 +4,12 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/gate/gate.h"
+#include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::gate {
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-};
 
 // "XY name", each ended by a NUL; a renamed file is followed by its old name.
 std::vector<std::string> names_in(std::string_view status) {

@@ -13,8 +13,8 @@ namespace hermetic::guard {
 namespace {
 
 constexpr int kMostPerTurn = 64;
-constexpr std::size_t kMostWaiting = 16;
-constexpr std::chrono::seconds kIdle{60};
+constexpr std::size_t kMostHeldBack = 16;
+constexpr std::chrono::seconds kForgotten{60};
 using Buffer = std::array<std::uint8_t, 65536>;
 
 }  // namespace
@@ -44,7 +44,7 @@ void DatagramRelay::on_inside() {
     const auto datagram = std::span(buffer).first(static_cast<std::size_t>(count));
     if (flow->outside.is_open())
       send_out(*flow, datagram);
-    else if (flow->waiting.size() < kMostWaiting)
+    else if (flow->waiting.size() < kMostHeldBack)
       flow->waiting.emplace_back(datagram.begin(), datagram.end());
   }
 }
@@ -143,14 +143,14 @@ void DatagramRelay::end_all() {
 std::optional<Clock::time_point> DatagramRelay::due() const {
   std::optional<Clock::time_point> first;
   for (const auto& [key, flow] : flows_)
-    if (!first || flow->last_used + kIdle < *first) first = flow->last_used + kIdle;
+    if (!first || flow->last_used + kForgotten < *first) first = flow->last_used + kForgotten;
   return first;
 }
 
 void DatagramRelay::on_time(Clock::time_point now) {
   std::vector<Key> over;
   for (const auto& [key, flow] : flows_)
-    if (now >= flow->last_used + kIdle) over.push_back(key);
+    if (now >= flow->last_used + kForgotten) over.push_back(key);
   for (const Key& key : over) end(key);
 }
 

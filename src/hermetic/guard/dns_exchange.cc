@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint16_t kPort = 53;
 constexpr std::uint16_t kLargestDatagram = 1232;  // fits every path without fragments
-constexpr int kMostDatagrams = 32;                // read per wake-up; a flood waits
+constexpr int kMostAnswers = 32;                  // read per wake-up; a flood waits
 
 SocketAddress address_of(const Nameserver& server) {
   SocketAddress address = socket_address(server.address, kPort);
@@ -97,7 +97,7 @@ bool DnsExchange::ask_by_stream() {
 
 void DnsExchange::on_datagram() {
   std::array<std::uint8_t, 65536> buffer;  // NOLINT(*-member-init): written before it is read
-  for (int i = 0; i < kMostDatagrams && step_ == Step::Datagram; ++i) {
+  for (int i = 0; i < kMostAnswers && step_ == Step::Datagram; ++i) {
     const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostDatagrams = 64;  // per wake-up
 constexpr std::size_t kMostStreams = 64;
 constexpr std::chrono::seconds kIdle{20};
-constexpr std::chrono::milliseconds kRetry{100};
+constexpr std::chrono::milliseconds kTryAgain{100};
 constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
 constexpr int kMostSteps = 192;        // of a stream per turn: it takes three for a question
 constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -70,7 +70,7 @@ void DnsService::on_connection(Socket& listener) {
     if (!fd.is_open()) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       listener.watch.change(0);  // it would be told of the same connection again and again
-      listener.retry = Clock::now() + kRetry;
+      listener.retry = Clock::now() + kTryAgain;
       return;
     }
     if (streams_.size() >= kMostStreams) continue;

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <utility>
 
+#include "hermetic/base/current_directory.h"
 #include "hermetic/base/path.h"
 #include "hermetic/learn/lacking.h"
 #include "hermetic/learn/rules.h"
@@ -26,13 +24,6 @@ namespace {
 
 constexpr std::size_t kKeptOutput = std::size_t{64} * 1024;
 constexpr int kMostAdditions = 2;
-
-Result<std::string> current_directory() {
-  std::array<char, PATH_MAX> buffer;
-  if (::getcwd(buffer.data(), buffer.size()) == nullptr)
-    return system_error("cannot tell the current directory", errno);
-  return std::string(buffer.data());
-}
 
 // Shells export functions under names that are none.
 bool is_variable_name(const std::string& name) {

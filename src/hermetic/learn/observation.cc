@@ -15,11 +15,11 @@
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/spec/lookup.h"
 
 namespace hermetic {
 namespace {
 
-constexpr int kMostLinks = 40;
 constexpr std::size_t kLargestText = std::size_t{1} << 20U;
 constexpr std::size_t kLargestTexts = std::size_t{64} << 20U;
 

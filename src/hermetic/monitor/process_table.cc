@@ -26,7 +26,7 @@ std::uint64_t page_size() {
   return size;
 }
 
-std::optional<std::uint64_t> number_in(std::string_view word) {
+std::optional<std::uint64_t> whole_number_in(std::string_view word) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::string_vie
     if (!line.starts_with(key)) continue;
     std::string_view value = line.substr(key.size());
     value.remove_prefix(std::min(value.size(), value.find_first_not_of(' ')));
-    return number_in(value.substr(0, value.find(' ')));
+    return whole_number_in(value.substr(0, value.find(' ')));
   }
   return std::nullopt;
 }
@@ -55,7 +55,7 @@ bool parse_process_stat(std::string_view text, ProcessSample& sample) {
   const std::size_t close = text.rfind(") ");
   if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2)
     return false;
-  const std::optional<std::uint64_t> process = number_in(text.substr(0, open));
+  const std::optional<std::uint64_t> process = whole_number_in(text.substr(0, open));
   if (!process) return false;
   sample.process = *process;
   sample.name = text.substr(open + 2, close - open - 2);
@@ -69,7 +69,9 @@ bool parse_process_stat(std::string_view text, ProcessSample& sample) {
     rest.remove_prefix(std::min(rest.size(), end + 1));
   }
   if (count < fields.size()) return false;
-  const auto field = [&](std::size_t number) { return number_in(fields[number - 3]).value_or(0); };
+  const auto field = [&](std::size_t number) {
+    return whole_number_in(fields[number - 3]).value_or(0);
+  };
   sample.parent = field(4);
   sample.user_time = from_ticks(field(14));
   sample.system_time = from_ticks(field(15));
@@ -120,7 +122,7 @@ std::vector<ProcessSample> ProcessTable::read(Transfers transfers) const {
   if (!names) return samples;
   std::string text;
   for (const std::string& name : *names) {
-    if (!number_in(name)) continue;
+    if (!whole_number_in(name)) continue;
     ProcessSample sample;
     if (!read_file((name + "/stat").c_str(), text) || !parse_process_stat(text, sample)) continue;
     if (transfers == Transfers::Read) sample.transfers = transfers_of(sample.process);

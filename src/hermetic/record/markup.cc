@@ -11,6 +11,8 @@
 namespace hermetic {
 namespace {
 
+constexpr std::size_t kLongestOnPage = 1'000;
+
 struct Range {
   std::uint32_t first;
   std::uint32_t last;
@@ -122,6 +124,14 @@ std::string markup_text(std::string_view text) {
       result += entity;
   }
   return result;
+}
+
+std::string html_code(std::string_view text) {
+  return fmt::format("<code>{}</code>", markup_text(shortened(visible(text), kLongestOnPage)));
+}
+
+std::string html_phrase(std::string_view text) {
+  return fmt::format("<bdi>{}</bdi>", markup_text(shortened(visible(text), kLongestOnPage)));
 }
 
 std::string markdown_text(std::string_view text) {

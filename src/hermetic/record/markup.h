@@ -18,6 +18,11 @@ namespace hermetic {
 // For elements and quoted attributes, of HTML as of XML. Visible.
 [[nodiscard]] std::string markup_text(std::string_view text);
 
+// A name and a phrase inside a page, whatever its direction of writing. Visible; a long one is
+// shortened.
+[[nodiscard]] std::string html_code(std::string_view text);
+[[nodiscard]] std::string html_phrase(std::string_view text);
+
 // A phrase and a name, both in one line, also in a cell of a table. Visible. GitHub's dialect, with
 // its links, mentions and formulas.
 [[nodiscard]] std::string markdown_text(std::string_view text);

@@ -17,7 +17,7 @@
 namespace hermetic {
 namespace {
 
-constexpr std::size_t kLongestName = 300;
+constexpr std::size_t kLongestTitle = 300;
 
 std::string base64_of_hexadecimal(std::string_view hexadecimal) {
   constexpr std::string_view kDigits =
@@ -36,13 +36,6 @@ std::string base64_of_hexadecimal(std::string_view hexadecimal) {
   if (waiting > 0) text += kDigits[(bits << (6 - waiting)) & 63U];
   while (text.size() % 4 != 0) text += '=';
   return text;
-}
-
-std::string code(std::string_view text) {
-  return fmt::format("<code>{}</code>", markup_text(shortened(visible(text), kLongestName)));
-}
-std::string phrase(std::string_view text) {
-  return fmt::format("<bdi>{}</bdi>", markup_text(shortened(visible(text), kLongestName)));
 }
 
 std::string word_for(StepVerdict verdict) {
@@ -90,7 +83,7 @@ class HtmlReport {
         "<meta name=\"referrer\" content=\"no-referrer\">\n"
         "<title>{}: {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
         base64_of_hexadecimal(sha256(style)), word_for(report_.verdict()),
-        markup_text(shortened(visible(report_.title), kLongestName)), style);
+        markup_text(shortened(visible(report_.title), kLongestTitle)), style);
   }
 
   void verdict() {
@@ -99,13 +92,13 @@ class HtmlReport {
         "<header class=\"verdict {0}\">\n<p class=\"title\">{1}</p>\n"
         "<h1><span class=\"sign\" aria-hidden=\"true\">{2}</span>{3}</h1>\n"
         "<p class=\"summary\">{4}</p>\n<p class=\"assurance\">{5}</p>\n",
-        to_string(verdict), phrase(report_.title), sign_of(verdict), word_for(verdict),
+        to_string(verdict), html_phrase(report_.title), sign_of(verdict), word_for(verdict),
         summary_of(report_), meaning_of(report_.assurance));
     std::string facts;
-    if (!report_.revision.empty()) facts += fact("Revision", code(report_.revision));
-    if (!report_.policy_file.empty()) facts += fact("Policy", code(report_.policy_file));
+    if (!report_.revision.empty()) facts += fact("Revision", html_code(report_.revision));
+    if (!report_.policy_file.empty()) facts += fact("Policy", html_code(report_.policy_file));
     if (!report_.policy_digest.empty())
-      facts += fact("Policy digest", code("sha256:" + report_.policy_digest));
+      facts += fact("Policy digest", html_code("sha256:" + report_.policy_digest));
     facts += fact("Started", started());
     if (!facts.empty()) text_ += fmt::format("<dl class=\"facts\">\n{}</dl>\n", facts);
     text_ += "</header>\n";
@@ -128,13 +121,13 @@ class HtmlReport {
     for (std::size_t i = 0; i < report_.steps.size(); ++i) {
       const ReportStep& step = report_.steps[i];
       rows += fmt::format("<li>{} <a href=\"#step-{}\">{}</a>", badge(step.verdict), i + 1,
-                          code(step.id));
+                          html_code(step.id));
       if (step.run)
         rows += fmt::format(" <span class=\"time\">{}</span>",
                             duration_text(step.run->outcome.usage.wall_time));
       if (!step.reason.empty())
-        rows +=
-            fmt::format(" <span class=\"why\">{}</span>", phrase(redaction_.clean(step.reason)));
+        rows += fmt::format(" <span class=\"why\">{}</span>",
+                            html_phrase(redaction_.clean(step.reason)));
       rows += "</li>\n";
     }
     if (!rows.empty()) text_ += fmt::format("<ol class=\"steps\">\n{}</ol>\n", rows);
@@ -148,17 +141,18 @@ class HtmlReport {
   void step(const ReportStep& step, std::size_t number) {
     text_ +=
         fmt::format("<section class=\"step {}\" id=\"step-{}\">\n<header>{}<h2>{}</h2></header>\n",
-                    to_string(step.verdict), number, badge(step.verdict), code(step.id));
+                    to_string(step.verdict), number, badge(step.verdict), html_code(step.id));
     if (!step.description.empty())
-      text_ +=
-          fmt::format("<p class=\"about\">{}</p>\n", phrase(redaction_.clean(step.description)));
+      text_ += fmt::format("<p class=\"about\">{}</p>\n",
+                           html_phrase(redaction_.clean(step.description)));
     if (!step.reason.empty())
-      text_ += fmt::format("<p class=\"reason\">{}</p>\n", phrase(redaction_.clean(step.reason)));
+      text_ +=
+          fmt::format("<p class=\"reason\">{}</p>\n", html_phrase(redaction_.clean(step.reason)));
     std::string facts;
     if (const std::string place = to_string(step.origin); !place.empty())
-      facts += fact("Written in", code(place));
+      facts += fact("Written in", html_code(place));
     if (step.run) facts += facts_of(*step.run);
-    if (step.manifest) facts += fact("Manifest", code("sha256:" + step.manifest->digest()));
+    if (step.manifest) facts += fact("Manifest", html_code("sha256:" + step.manifest->digest()));
     if (!facts.empty()) text_ += fmt::format("<dl class=\"facts\">\n{}</dl>\n", facts);
     part("Breaches", breaches_as_html(step.breaches));
     if (step.run) about(step, *step.run);
@@ -167,10 +161,10 @@ class HtmlReport {
 
   [[nodiscard]] std::string facts_of(const RunRecord& run) const {
     const Usage& usage = run.outcome.usage;
-    return fact("Command", code(command_line("", run.plan.command, redaction_))) +
-           fact("Ending", phrase(redaction_.clean(ending_of(run.outcome.ending)))) +
-           fact("Sandbox",
-                phrase(redaction_.clean(run.plan.backend)) + ", " + clause_count_of(run.plan)) +
+    return fact("Command", html_code(command_line("", run.plan.command, redaction_))) +
+           fact("Ending", html_phrase(redaction_.clean(ending_of(run.outcome.ending)))) +
+           fact("Sandbox", html_phrase(redaction_.clean(run.plan.backend)) + ", " +
+                               clause_count_of(run.plan)) +
            fact("Used", fmt::format("{}, {} of processor time, at most {} of memory, {}",
                                     duration_text(usage.wall_time), duration_text(usage.cpu_time()),
                                     size_text(usage.peak_memory_bytes),

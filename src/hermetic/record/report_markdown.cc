@@ -14,9 +14,9 @@ namespace {
 // A summary that is too large is shown by nobody; the page and SARIF have the rest.
 constexpr std::size_t kMostBreaches = 50;
 constexpr std::size_t kMostTrees = 100;
-constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kLongestPhrase = 200;
 
-std::string name(std::string_view text) { return markdown_code(shortened(text, kLongestName)); }
+std::string name(std::string_view text) { return markdown_code(shortened(text, kLongestPhrase)); }
 
 class MarkdownReport {
  public:
@@ -58,7 +58,7 @@ class MarkdownReport {
     for (const ReportStep& step : report_.steps)
       line("| {} | {} {} | {} | {} |", name(step.id), sign_of(step.verdict),
            to_string(step.verdict), step.breaches.size(),
-           markdown_text(shortened(step.reason, kLongestName)));
+           markdown_text(shortened(step.reason, kLongestPhrase)));
     gap();
   }
 
@@ -111,7 +111,7 @@ class MarkdownReport {
     }
     line("- coverage");
     for (const std::string& sentence : coverage_sentences(run, redaction))
-      line("  - {}", markdown_text(shortened(sentence, kLongestName)));
+      line("  - {}", markdown_text(shortened(sentence, kLongestPhrase)));
     controls(run.outcome.probes);
   }
 

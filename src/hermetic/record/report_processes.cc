@@ -12,7 +12,7 @@ constexpr std::size_t kMostProcesses = 1'000;
 // Browsers give up nesting at a few hundred elements, and a level is three of them.
 constexpr std::size_t kDeepest = 50;
 constexpr std::size_t kUnfolded = 4;
-constexpr std::size_t kLongestLine = 300;
+constexpr std::size_t kLongestCommand = 300;
 
 class ProcessPage {
  public:
@@ -37,13 +37,13 @@ class ProcessPage {
   void item(const ProcessNode& node, std::size_t depth) {
     const std::string name = node.executed.empty() ? std::string() : node.executed.back();
     const std::string line =
-        shortened(command_line(name, node.arguments, redaction_), kLongestLine);
+        shortened(command_line(name, node.arguments, redaction_), kLongestCommand);
     std::string label = fmt::format(
         "<code>{}</code>", markup_text(line == "''" ? "a process that executed nothing" : line));
     for (std::size_t i = 0; i + 1 < node.executed.size(); ++i)
       label += fmt::format(
           " <span class=\"became\">was <code>{}</code></span>",
-          markup_text(shortened(visible(redaction_.clean(node.executed[i])), kLongestLine)));
+          markup_text(shortened(visible(redaction_.clean(node.executed[i])), kLongestCommand)));
     if (node.children.empty()) {
       text_ += fmt::format("<li><span class=\"lone\">{}</span></li>\n", label);
       return;

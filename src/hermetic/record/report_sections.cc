@@ -12,15 +12,7 @@ namespace {
 // A page that is too large is read by nobody; the other files of the evidence have all.
 constexpr std::size_t kMostRows = 500;
 constexpr std::size_t kMostOutput = std::size_t{32} << 10U;
-constexpr std::size_t kLongestLine = 1'000;
 constexpr std::size_t kShortLine = 160;  // where the whole stands elsewhere on the page
-
-std::string code(std::string_view text) {
-  return fmt::format("<code>{}</code>", markup_text(shortened(visible(text), kLongestLine)));
-}
-std::string phrase(std::string_view text) {
-  return fmt::format("<bdi>{}</bdi>", markup_text(shortened(visible(text), kLongestLine)));
-}
 
 std::string times(std::uint64_t count) {
   return count == 1 ? "" : fmt::format(" <span class=\"times\">{} times</span>", count);
@@ -48,7 +40,7 @@ std::string clause_row(const PlannedClause& planned, const Redaction& redaction)
                                  to_string(planned.strength), promise_of(planned.clause));
   if (!how.empty())
     text += fmt::format("<br><span class=\"note\">{} {}</span>", enforced ? "by" : "because",
-                        phrase(redaction.clean(how)));
+                        html_phrase(redaction.clean(how)));
   if (planned.given_up) text += "<br><span class=\"note\">the spec says that less will do</span>";
   return text + "</li>\n";
 }
@@ -71,9 +63,9 @@ std::string breaches_as_html(const std::vector<Breach>& breaches) {
     const Breach& breach = breaches[i];
     text += fmt::format(
         "<li><p class=\"message\"><span class=\"rule\">{}</span> {}{}</p>\n<dl class=\"facts\">",
-        phrase(breach.rule_id), phrase(breach.message), times(breach.count));
+        html_phrase(breach.rule_id), html_phrase(breach.message), times(breach.count));
     text += fmt::format("<dt>Decided by</dt><dd>{}</dd>",
-                        breach.decided_by.empty() ? "–" : code(breach.decided_by));
+                        breach.decided_by.empty() ? "–" : html_code(breach.decided_by));
     text += "<dt>Process chain</dt><dd>";
     if (breach.chain.empty()) {
       text += "–";
@@ -81,7 +73,7 @@ std::string breaches_as_html(const std::vector<Breach>& breaches) {
       text += "<ol class=\"chain\">";
       std::string_view before;
       for (const std::string& process : breach.chain) {
-        text += fmt::format("<li>{}{}</li>", before, code(process));
+        text += fmt::format("<li>{}{}</li>", before, html_code(process));
         before = "<span class=\"soft\">started by</span> ";
       }
       text += "</ol>";
@@ -98,11 +90,10 @@ std::string trees_as_html(const std::vector<TreeFact>& facts, const Redaction& r
   for (std::size_t i = 0; i < shown; ++i) {
     const TreeFact& fact = facts[i];
     text += fmt::format("<li>{} <span class=\"note\">{}, {}, {}</span>",
-                        code(redaction.clean(fact.path)), phrase(fact.measure),
+                        html_code(redaction.clean(fact.path)), html_phrase(fact.measure),
                         counted(fact.files, "file"), size_text(fact.size_bytes));
     if (!fact.digest.empty())
-      text += fmt::format("<code class=\"digest\">{}</code>",
-                          markup_text(shortened(visible(fact.digest), kLongestLine)));
+      text += fmt::format("<code class=\"digest\">{}</code>", markup_text(fact.digest));
     text += "</li>\n";
   }
   return text + "</ul>\n" + more_than(shown, facts.size());
@@ -125,7 +116,7 @@ std::string controls_as_html(const std::vector<NegativeControl>& probes) {
   std::string text = "<ul class=\"controls\">\n";
   for (const NegativeControl& probe : probes)
     text += fmt::format("<li class=\"{}\">{} <b>{}</b></li>\n", probe.tried ? "pass" : "skipped",
-                        phrase(probe.name), probe.tried ? "held" : "not tried");
+                        html_phrase(probe.name), probe.tried ? "held" : "not tried");
   return text +
          "</ul>\n<p class=\"soft\">Tried inside this very sandbox before the command started, and "
          "refused, as they must be. What the policy allows is not tried.</p>\n";
@@ -134,7 +125,7 @@ std::string controls_as_html(const std::vector<NegativeControl>& probes) {
 std::string coverage_as_html(const RunRecord& run, const Redaction& redaction) {
   std::string text = "<ul class=\"notes\">\n";
   for (const std::string& sentence : coverage_sentences(run, redaction))
-    text += fmt::format("<li>{}</li>\n", phrase(sentence));
+    text += fmt::format("<li>{}</li>\n", html_phrase(sentence));
   return text + "</ul>\n";
 }
 
@@ -152,13 +143,13 @@ std::string attempts_as_html(const std::vector<Attempt>& attempts, const Redacti
                                   : event.verdict == Verdict::Allow ? "allowed"
                                                                     : "seen";
     text += fmt::format("<li><span class=\"strength {}\">{}</span> {} {}{}", tone, word,
-                        phrase(redaction.clean(event.act)), code(redaction.clean(event.subject)),
-                        times(attempts[i].count));
+                        html_phrase(redaction.clean(event.act)),
+                        html_code(redaction.clean(event.subject)), times(attempts[i].count));
     if (!event.processes.empty()) {
       const ProcessFacts& who = event.processes.front();
       text += fmt::format(
           "<br><span class=\"note\">by {}</span>",
-          code(shortened(command_line(who.executable, who.arguments, redaction), kShortLine)));
+          html_code(shortened(command_line(who.executable, who.arguments, redaction), kShortLine)));
     }
     text += "</li>\n";
   }

@@ -15,6 +15,8 @@
 
 namespace hermetic {
 
+inline constexpr std::chrono::milliseconds kUsualSampling{100};
+
 // What the command's standard descriptors are connected to, and what becomes of a failed run's
 // outputs.
 struct RunOptions {

@@ -111,4 +111,11 @@ class EventSink {
   virtual void on_sample(const Usage& /*usage*/) {}
 };
 
+// For whoever wants to know the outcome only.
+class Silence final : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+  [[nodiscard]] bool is_listening() const override { return false; }
+};
+
 }  // namespace hermetic

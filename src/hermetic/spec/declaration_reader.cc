@@ -31,7 +31,7 @@ std::span<const std::string_view> keys_of(TreeKind kind) {
   return {};
 }
 
-const YamlNode* find(const YamlNode& mapping, std::string_view key) {
+const YamlNode* value_of(const YamlNode& mapping, std::string_view key) {
   const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
   return entry == mapping.entries.end() ? nullptr : &entry->value;
 }
@@ -74,7 +74,7 @@ Result<std::vector<std::string>> read_layers(const YamlNode& node, const NodeRea
 Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::string_view key,
                                  const NodeReader& reader) {
   TRY(reader.check_keys(node, key, keys_of(kind)));
-  const YamlNode* path = find(node, "path");
+  const YamlNode* path = value_of(node, "path");
   if (path == nullptr)
     return reader.refuse(node.place, fmt::format("an entry of '{}' has no 'path'", key),
                          "write {path: ..., except: [...]}");
@@ -82,14 +82,14 @@ Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::strin
   result.kind = kind;
   result.origin = reader.origin(path->place);
   result.path = TRY(reader.path(*path, "path"));
-  if (const YamlNode* except = find(node, "except"))
+  if (const YamlNode* except = value_of(node, "except"))
     result.exceptions = TRY(read_exceptions(*except, result.path, reader));
-  if (const YamlNode* type = find(node, "type"))
+  if (const YamlNode* type = value_of(node, "type"))
     result.type = TRY(reader.choice<FileType>(*type, "type", kTypes));
-  if (const YamlNode* publish = find(node, "publish"))
+  if (const YamlNode* publish = value_of(node, "publish"))
     result.publish = TRY(reader.choice<Publish>(*publish, "publish", kPublish));
-  if (const YamlNode* over = find(node, "over")) result.over = TRY(read_layers(*over, reader));
-  if (const YamlNode* changes = find(node, "changes"))
+  if (const YamlNode* over = value_of(node, "over")) result.over = TRY(read_layers(*over, reader));
+  if (const YamlNode* changes = value_of(node, "changes"))
     result.changes = TRY(reader.path(*changes, "changes"));
   return result;
 }

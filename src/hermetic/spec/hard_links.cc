@@ -27,9 +27,9 @@ struct Shared {
 using Visit = std::function<Result<void>(const std::string& path, const struct stat& status)>;
 
 // Visits the files of one tree; never leaves it, never follows a link.
-class Walk {
+class LinkSearch {
  public:
-  Walk(const Tree& tree, const Visit& visit)
+  LinkSearch(const Tree& tree, const Visit& visit)
       : tree_(tree),
         visit_(visit),
         set_(PathSet::tree(tree.found.real_path, tree.real_exceptions)) {}
@@ -94,7 +94,7 @@ class Walk {
   std::set<FileId> seen_;
 };
 
-Result<void> walk(const Tree& tree, const Visit& visit) { return Walk(tree, visit).run(); }
+Result<void> walk(const Tree& tree, const Visit& visit) { return LinkSearch(tree, visit).run(); }
 
 }  // namespace
 

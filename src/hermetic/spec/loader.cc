@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kProjectKeys = {"version", "defaults", "targets"};
 
-const YamlEntry* find(const YamlNode& mapping, std::string_view key) {
+const YamlEntry* entry_of(const YamlNode& mapping, std::string_view key) {
   const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
   return entry == mapping.entries.end() ? nullptr : &*entry;
 }
@@ -32,7 +32,7 @@ Result<void> check_version(const YamlNode& root, const NodeReader& reader) {
   if (root.kind != YamlNode::Kind::Mapping)
     return reader.refuse(root.place, fmt::format("a spec is a mapping, not {}", describe(root)),
                          "start the file with 'version: 1'");
-  const YamlEntry* version = find(root, "version");
+  const YamlEntry* version = entry_of(root, "version");
   if (version == nullptr)
     return reader.refuse(root.place, "the key 'version' is missing", "add 'version: 1'");
   const std::string number = TRY(reader.text(version->value, "version"));
@@ -145,8 +145,8 @@ Result<Project> parse_project(std::string_view text, const std::string& file_nam
   TRY(check_version(root, reader));
   Project project;
   project.file = file_name;
-  const YamlEntry* defaults = find(root, "defaults");
-  const YamlEntry* targets = find(root, "targets");
+  const YamlEntry* defaults = entry_of(root, "defaults");
+  const YamlEntry* targets = entry_of(root, "targets");
   if (defaults == nullptr && targets == nullptr) {
     project.defaults = TRY(read_draft(root, "the spec", reader, kProjectKeys));
     return project;

@@ -19,8 +19,6 @@
 namespace hermetic {
 namespace {
 
-constexpr int kMostLinks = 40;  // the kernel's own limit, path_resolution(7)
-
 Error cannot(std::string_view verb, std::string_view path, int os_error) {
   std::string hint;
   if (os_error == EMFILE) hint = "each declared path holds a descriptor: raise it with ulimit -n";

@@ -14,6 +14,8 @@
 
 namespace hermetic {
 
+inline constexpr int kMostLinks = 40;  // the kernel's own limit, path_resolution(7)
+
 // A symbolic link that was followed.
 struct Link {
   std::string path;    // where it stands; no link in its parents

@@ -4,11 +4,10 @@
 
 #include "hermetic/base/digest.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/lookup.h"
 
 namespace hermetic {
 namespace {
-
-constexpr int kMostLinks = 40;
 
 bool allows(TreeKind kind, Operation operation, bool strict_outputs) {
   switch (kind) {

@@ -15,13 +15,13 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/lookup.h"
 #include "hermetic/spec/spec.h"
 
 namespace hermetic {
 namespace {
 
 constexpr std::size_t kMostChildren = 4096;
-constexpr int kMostLinks = 40;
 
 Result<Child> inspect(int directory, const Found& found, const char* name) {
   const std::string path = join(found.existing_path, name);

@@ -18,18 +18,13 @@
 #include "hermetic/record/bounded_json.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/record/usage_json.h"
+#include "hermetic/run/event.h"
 #include "hermetic/task/task_record.h"
 
 namespace hermetic::task {
 namespace {
 
 using nlohmann::json;
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-  [[nodiscard]] bool is_listening() const override { return false; }
-};
 
 std::string folder_name(const BatchTask& task) {
   return fmt::format("{:06}-{}", task.number, task.request.id);

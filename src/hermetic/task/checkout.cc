@@ -24,7 +24,7 @@ namespace {
 // objects, $2: the commit, $3: a line for each directory, if not all are wanted. A submodule that
 // the source has is made in the same way, at the commit that is recorded; its name and path are the
 // commit's, so they are taken for no more than what git has there.
-constexpr const char* kScript = R"sh(set -eu
+constexpr const char* kCheckoutScript = R"sh(set -eu
 export GIT_CONFIG_NOSYSTEM=1 HOME=/tmp GIT_OPTIONAL_LOCKS=0
 check_out() { # SOURCE COMMIT: into the current directory
   local source=$1 commit=$2 name path entry borrowed
@@ -160,14 +160,15 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   checkout.commit = TRY(resolve(source, revision, backend));
   // What the script makes of a commit is part of what the tree is made of.
   const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,
-                                             extent_of(source.common), wanted, kScript));
+                                             extent_of(source.common), wanted, kCheckoutScript));
   checkout.cached = TRY(cache.get("checkout", key, [&](const std::string& place) {
-    return prepare({.what = fmt::format("the checkout of {}", checkout.commit),
-                    .command = {"sh", "-c", kScript, "sh", source.common, checkout.commit, wanted},
-                    .inputs = folders_of(source),
-                    .tree = kWorktree,
-                    .place = place},
-                   backend);
+    return prepare(
+        {.what = fmt::format("the checkout of {}", checkout.commit),
+         .command = {"sh", "-c", kCheckoutScript, "sh", source.common, checkout.commit, wanted},
+         .inputs = folders_of(source),
+         .tree = kWorktree,
+         .place = place},
+        backend);
   }));
   checkout.tree = fact(checkout.cached.facts, "tree");
   checkout.missing_submodules = fact(checkout.cached.facts, "missing");

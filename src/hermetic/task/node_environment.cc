@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kNpmCache = "/task/npm";
 
 // $1: the folder of the lockfile. What else is there may be packages that it names by a path.
-constexpr const char* kScript = R"sh(set -eu
+constexpr const char* kNodeScript = R"sh(set -eu
 cp -r "$1"/. .
 rm -rf node_modules .git
 npm ci --offline --ignore-scripts --no-audit --no-fund --loglevel=error --cache "$2" >&2
@@ -70,10 +70,10 @@ Result<NodeEnvironment> node_environment(const NodeRequest& request, Cache& cach
   const std::string node = TRY(real_path_of("/usr/bin/node"));
   const std::string program = TRY(identity_of_program(node));
   environment.lockfile_sha = sha256(text);
-  environment.hash = sha256(
-      fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, sha256(package), program, kScript));
+  environment.hash = sha256(fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, sha256(package),
+                                        program, kNodeScript));
   Preparation preparation{.what = fmt::format("the packages of '{}'", printable(request.lockfile)),
-                          .command = {"sh", "-c", kScript, "sh", folder,
+                          .command = {"sh", "-c", kNodeScript, "sh", folder,
                                       request.cache.empty() ? "/tmp/npm" : kNpmCache},
                           .inputs = {folder},
                           .tree = kWorktree};

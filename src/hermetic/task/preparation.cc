@@ -9,17 +9,12 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
+#include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::task {
 namespace {
-
-class Silence final : public EventSink {
- public:
-  void on_event(const Event& /*event*/) override {}
-  [[nodiscard]] bool is_listening() const override { return false; }
-};
 
 // The end of what was said, line by line.
 std::string last_lines(std::string_view text) {
@@ -34,7 +29,7 @@ std::string last_lines(std::string_view text) {
   return lines;
 }
 
-Result<void> make_directory(const std::string& path) {
+Result<void> make_private_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
   return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
 }
@@ -64,8 +59,8 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   // An empty directory to begin with, if there is nothing else.
   const std::string empty = preparation.place + "/empty";
   const std::string changes = preparation.place + "/changes";
-  TRY(make_directory(empty));
-  TRY(make_directory(changes));
+  TRY(make_private_directory(empty));
+  TRY(make_private_directory(changes));
   builder.directory(preparation.tree)
       .temp_over(preparation.tree, preparation.over.empty() ? std::vector{empty} : preparation.over,
                  changes);

@@ -20,7 +20,7 @@ namespace hermetic::task {
 namespace {
 
 // $1: interpreter, $2: lockfile or ""; then options for pip.
-constexpr const char* kScript = R"sh(set -eu
+constexpr const char* kPythonScript = R"sh(set -eu
 echo "interpreter $(sha256sum <"$1" | cut -d' ' -f1)"
 "$1" -m venv /task/venv
 lockfile=$2
@@ -81,8 +81,8 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   // that it came from is part of the key.
   const std::string origin =
       environment.has_hashes ? "" : fmt::format("{}", fmt::join(options, "\n"));
-  const std::string key =
-      sha256(fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kScript));
+  const std::string key = sha256(
+      fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kPythonScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {
     // What was read is what pip is given, whatever becomes of the file meanwhile.
     const std::string copy = lockfile ? place + "/lockfile" : "";
@@ -90,7 +90,7 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
       TRY(write_copy(copy, lockfile->text));
       inputs.push_back(copy);
     }
-    std::vector<std::string> command = {"sh", "-c", kScript, "sh", interpreter, copy};
+    std::vector<std::string> command = {"sh", "-c", kPythonScript, "sh", interpreter, copy};
     command.insert(command.end(), options.begin(), options.end());
     const std::string what =
         lockfile ? fmt::format("the Python environment of '{}'", printable(request.lockfile))

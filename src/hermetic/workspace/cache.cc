@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hermetic/base/current_directory.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -33,14 +34,6 @@ Result<void> make_directories(const std::string& path) {
     if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", part, errno);
   }
   return {};
-}
-
-Result<std::string> absolute(const std::string& path) {
-  if (path.starts_with('/')) return normal_path(path);
-  std::array<char, PATH_MAX> here = {};
-  if (::getcwd(here.data(), here.size()) == nullptr)
-    return system_error("cannot find the current directory", errno);
-  return normal_path(fmt::format("{}/{}", here.data(), path));
 }
 
 Result<UniqueFd> open_at(int parent, const std::string& name, int flags, mode_t mode = 0600) {
@@ -114,7 +107,7 @@ std::string Cache::usual_path() {
 
 Result<Cache> Cache::open(std::string path) {
   if (path.empty()) path = usual_path();
-  path = TRY(absolute(path));
+  path = TRY(absolute_path(path));
   TRY(make_directories(path));
   UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   struct stat status = {};

@@ -15,6 +15,7 @@
 #include <climits>
 #include <utility>
 
+#include "hermetic/base/current_directory.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -22,7 +23,7 @@
 namespace hermetic {
 namespace {
 
-Error failed(std::string_view doing, const std::string& path) {
+Error cannot(std::string_view doing, const std::string& path) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
 }
 
@@ -35,19 +36,11 @@ Result<std::string> new_name() {
   return fmt::format("run_{}_{:06x}", now.count(), random & 0xffffffU);
 }
 
-Result<std::string> absolute(const std::string& path) {
-  if (path.starts_with('/')) return normal_path(path);
-  std::array<char, PATH_MAX> here = {};
-  if (::getcwd(here.data(), here.size()) == nullptr)
-    return system_error("cannot find the current directory", errno);
-  return normal_path(std::string(here.data()) + "/" + path);
-}
-
 // Says where the folder will be before it is there, so that it is never there unsaid. Nothing if
 // somebody who clears up took it for one that was left, in the moment before it was locked.
 Result<UniqueFd> write_journal(const std::string& journal, const std::string& path) {
   UniqueFd file(::open(journal.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file.is_open()) return failed("make the journal", journal);
+  if (!file.is_open()) return cannot("make the journal", journal);
   struct stat status = {};
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(file.get(), &status) != 0 ||
       status.st_nlink == 0)
@@ -55,7 +48,7 @@ Result<UniqueFd> write_journal(const std::string& journal, const std::string& pa
   const std::string text = path + "\n";
   if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::fdatasync(file.get()) != 0)
-    return failed("write the journal", journal);
+    return cannot("write the journal", journal);
   return file;
 }
 
@@ -88,7 +81,7 @@ Result<void> make_folders(const std::string& path, std::vector<std::string>& mad
     }
     if (error == 0) return {};
     errno = error;
-    if (error != ENOENT || attempt >= kTries) return failed("make", path);
+    if (error != ENOENT || attempt >= kTries) return cannot("make", path);
   }
 }
 
@@ -122,8 +115,8 @@ Result<void> check_task_name(const std::string& name) {
 Result<RunFolder> RunFolder::make(const std::string& scratch, const std::string& task,
                                   const std::string& journals) {
   TRY(check_task_name(task));
-  const std::string top = TRY(absolute(scratch));
-  if (::mkdir(journals.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", journals);
+  const std::string top = TRY(absolute_path(scratch));
+  if (::mkdir(journals.c_str(), 0700) != 0 && errno != EEXIST) return cannot("make", journals);
   RunFolder folder;
   constexpr int kTries = 100;
   for (int attempt = 0; !folder.lock_.is_open(); ++attempt) {
@@ -155,7 +148,7 @@ RunFolder::~RunFolder() { (void)remove(); }
 
 Result<std::string> RunFolder::add(const std::string& name) {
   std::string path = path_ + "/" + name;
-  if (::mkdir(path.c_str(), 0700) != 0) return failed("make", path);
+  if (::mkdir(path.c_str(), 0700) != 0) return cannot("make", path);
   made_.push_back(path);
   return path;
 }
@@ -180,7 +173,7 @@ Certificate RunFolder::remove() {
   if (::unlink(journal_.c_str()) == 0)
     certificate.removed.push_back(journal_);
   else
-    certificate.left.push_back(failed("remove", journal_).message);
+    certificate.left.push_back(cannot("remove", journal_).message);
   return certificate;
 }
 

@@ -3,16 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/gate/sample_step.h"
+
 namespace hermetic::gate {
 namespace {
-
-Step step_of(const std::string& allow) {
-  Result<Policy> policy = parse_policy(
-      "schema_version: \"2\"\nhermetic_steps:\n  - {id: a, command: x, allow: " + allow + "}\n",
-      "p.yml", "/");
-  EXPECT_TRUE(policy) << (policy ? "" : to_string(policy.error()));
-  return policy->steps.front();
-}
 
 std::string exception(const std::string& what) {
   return "{exceptions: [{" + what + ", owner: o, reason: r, expires: 2999-01-01}]}";

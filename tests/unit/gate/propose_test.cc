@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/gate/sample_step.h"
+
 namespace hermetic::gate {
 namespace {
 
@@ -10,14 +12,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-Step step_of(const std::string& allow = "{}") {
-  Result<Policy> policy = parse_policy(
-      "schema_version: \"2\"\nhermetic_steps:\n  - {id: a, command: x, allow: " + allow + "}\n",
-      "p.yml", "/");
-  EXPECT_TRUE(policy) << (policy ? "" : to_string(policy.error()));
-  return policy->steps.front();
-}
 
 NetworkAct reach(const std::string& host, std::uint16_t port, const std::string& act = "connect") {
   return {.act = act,

@@ -11,7 +11,7 @@
 namespace hermetic::guard::testing {
 namespace {
 
-constexpr const char* kServer = "192.0.2.10";
+constexpr const char* kRelayed = "192.0.2.10";
 
 class RelayTest : public GuardTest {
  protected:
@@ -29,8 +29,8 @@ std::uint32_t wait_for(int epoll) {
 TEST_F(RelayTest, ConnectsWithoutBlocking) {
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd fd = client_socket(SOCK_STREAM | SOCK_NONBLOCK);
-              REQUIRE(observer.announce(kServer, kEcho));
-              const SocketAddress server = socket_address(*parse_address(kServer), kEcho);
+              REQUIRE(observer.announce(kRelayed, kEcho));
+              const SocketAddress server = socket_address(*parse_address(kRelayed), kEcho);
               const int result = ::connect(fd.get(), server.get(), server.size);
               REQUIRE(result == 0 || errno == EINPROGRESS);
               pollfd polled = {fd.get(), POLLOUT, 0};
@@ -51,7 +51,7 @@ TEST_F(RelayTest, ConnectsAfterItWasRegisteredAndDuplicated) {
               epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {}};
               REQUIRE(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0);
               const UniqueFd copy(::dup(fd.get()));
-              REQUIRE(connect_to(observer, fd.get(), kServer, kEcho) == 0);
+              REQUIRE(connect_to(observer, fd.get(), kRelayed, kEcho) == 0);
               REQUIRE(send_all(copy.get(), "ping", 4));
               std::uint32_t events = 0;
               for (int i = 0; i < 3 && (events & EPOLLIN) == 0; ++i) events = wait_for(epoll.get());
@@ -65,13 +65,13 @@ TEST_F(RelayTest, ConnectsAfterItWasRegisteredAndDuplicated) {
 TEST_F(RelayTest, EachDirectionEndsOnItsOwn) {
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd fd = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, fd.get(), kServer, kCount) == 0);
+              REQUIRE(connect_to(observer, fd.get(), kRelayed, kCount) == 0);
               const std::string text(100000, 'x');
               REQUIRE(send_all(fd.get(), text.data(), text.size()));
               REQUIRE(::shutdown(fd.get(), SHUT_WR) == 0);
               REQUIRE(receive(fd.get(), 100) == "100000");
               const UniqueFd greeted = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, greeted.get(), kServer, kGreet) == 0);
+              REQUIRE(connect_to(observer, greeted.get(), kRelayed, kGreet) == 0);
               REQUIRE(receive(greeted.get(), 100) == "hello");
               return "";
             }),
@@ -81,7 +81,7 @@ TEST_F(RelayTest, EachDirectionEndsOnItsOwn) {
 TEST_F(RelayTest, AServerThatRefusesResetsTheClient) {
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd fd = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, fd.get(), kServer, kNobody) == 0);
+              REQUIRE(connect_to(observer, fd.get(), kRelayed, kNobody) == 0);
               char byte = 0;
               REQUIRE(::recv(fd.get(), &byte, 1, 0) < 0 && errno == ECONNRESET);
               return "";
@@ -94,7 +94,7 @@ TEST_F(RelayTest, AServerThatRefusesResetsTheClient) {
 TEST_F(RelayTest, AResetIsPassedOn) {
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd fd = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, fd.get(), kServer, kReset) == 0);
+              REQUIRE(connect_to(observer, fd.get(), kRelayed, kReset) == 0);
               REQUIRE(send_all(fd.get(), "x", 1));
               char byte = 0;
               REQUIRE(::recv(fd.get(), &byte, 1, 0) < 0 && errno == ECONNRESET);
@@ -137,7 +137,7 @@ TEST_F(RelayTest, AHundredMegabytesArriveBothWays) {
   constexpr std::size_t kSize = std::size_t{100} << 20U;
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd fd = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, fd.get(), kServer, kEcho) == 0);
+              REQUIRE(connect_to(observer, fd.get(), kRelayed, kEcho) == 0);
               return exchange(fd.get(), kSize, 1);
             }),
             "");
@@ -151,7 +151,7 @@ std::string exchange_in_parallel(Observer& observer, int count, std::size_t size
   std::vector<UniqueFd> fds;
   for (int i = 0; i < count; ++i) {
     fds.push_back(client_socket(SOCK_STREAM));
-    REQUIRE(connect_to(observer, fds.back().get(), kServer, kEcho) == 0);
+    REQUIRE(connect_to(observer, fds.back().get(), kRelayed, kEcho) == 0);
   }
   std::vector<std::string> problems(fds.size());
   std::vector<std::thread> threads;
@@ -187,8 +187,8 @@ TEST_F(RelayTest, MoreThanMayBeOpenWaitTheirTurn) {
 TEST_F(RelayTest, WhoDoesNotReadHoldsNobodyElseUp) {
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               const UniqueFd stuck = client_socket(SOCK_STREAM | SOCK_NONBLOCK);
-              REQUIRE(observer.announce(kServer, kEcho));
-              const SocketAddress server = socket_address(*parse_address(kServer), kEcho);
+              REQUIRE(observer.announce(kRelayed, kEcho));
+              const SocketAddress server = socket_address(*parse_address(kRelayed), kEcho);
               ::connect(stuck.get(), server.get(), server.size);
               const std::string text(1 << 20, 'x');
               // Until every buffer on the way is full, and stays so.
@@ -200,7 +200,7 @@ TEST_F(RelayTest, WhoDoesNotReadHoldsNobodyElseUp) {
               }
               REQUIRE(sent < (std::size_t{1} << 30U));
               const UniqueFd other = client_socket(SOCK_STREAM);
-              REQUIRE(connect_to(observer, other.get(), kServer, kEcho) == 0);
+              REQUIRE(connect_to(observer, other.get(), kRelayed, kEcho) == 0);
               REQUIRE(echoes(other.get(), "meanwhile"));
               // And then all of it comes.
               REQUIRE(::fcntl(stuck.get(), F_SETFL, 0) == 0);
@@ -226,7 +226,7 @@ TEST_F(RelayTest, NothingIsDoneWhileNothingHappens) {
     return ::poll(&polled, 1, 0) == 1;
   };
   const auto open = [&](int fd, std::uint16_t port) {
-    const Address address = *parse_address(kServer);
+    const Address address = *parse_address(kRelayed);
     ASSERT_TRUE(made->prepare(address, port, Protocol::Tcp).allowed);
     const auto form = socket_address(address, port, AF_INET6);
     ASSERT_EQ(::connect(fd, form->get(), form->size), 0);

@@ -20,13 +20,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using std::chrono_literals::operator""s;
 
-SpecBuilder usual(std::vector<std::string> command = {"make"}) {
+SpecBuilder usual_run(std::vector<std::string> command = {"make"}) {
   SpecBuilder builder(std::move(command));
   builder.input("/usr").output("/w/out").caller_environment({}).lookup(look_up_by_name);
   return builder;
 }
 
-Plan planned(const SpecBuilder& builder) {
+Plan plan_of(const SpecBuilder& builder) {
   return make_plan(builder.build().value(), model_capabilities()).value();
 }
 
@@ -34,7 +34,7 @@ Plan planned(const SpecBuilder& builder) {
 Plan hostile_plan() {
   const std::string evil = "\x1b[31m\x07\n\xc2\x9b";
   Draft draft;
-  Plan plan = planned(usual({"make", evil, "\xff"})
+  Plan plan = plan_of(usual_run({"make", evil, "\xff"})
                           .input("/" + evil, {"/" + evil + "/x"})
                           .directory("/" + evil)
                           .env("A", evil));
@@ -56,7 +56,7 @@ bool is_tame(const std::string& text) {
 
 TEST(PrintPlan, ShowsEveryPart) {
   const std::string text = print_plan(
-      planned(usual({"make", "a b", "it's"}).env("MODE", "x").limits({.wall_time = 90s})),
+      plan_of(usual_run({"make", "a b", "it's"}).env("MODE", "x").limits({.wall_time = 90s})),
       Color::Never);
   EXPECT_THAT(text, AllOf(HasSubstr("make 'a b' 'it'\\''s'"), HasSubstr("wall_time 1m30s"),
                           HasSubstr("MODE=x"), HasSubstr("usr/  input, read only"),
@@ -70,15 +70,15 @@ TEST(PrintPlan, HasNoEscapesWithoutColourWhateverItPrints) {
 }
 
 TEST(PrintPlan, ColoursCarryNoMeaningOfTheirOwn) {
-  std::string coloured = print_plan(planned(usual()), Color::Always);
+  std::string coloured = print_plan(plan_of(usual_run()), Color::Always);
   for (std::size_t begin = 0; (begin = coloured.find('\x1b')) != std::string::npos;)
     coloured.erase(begin, coloured.find('m', begin) - begin + 1);
-  EXPECT_EQ(coloured, print_plan(planned(usual()), Color::Never));
+  EXPECT_EQ(coloured, print_plan(plan_of(usual_run()), Color::Never));
 }
 
 TEST(PrintPlan, ReportsWhatIsGivenUpOnlyWhereItIsMissing) {
-  const SpecBuilder builder = usual().give_up("no-network");
-  EXPECT_THAT(print_plan(planned(builder), Color::Never), Not(HasSubstr("given up")));
+  const SpecBuilder builder = usual_run().give_up("no-network");
+  EXPECT_THAT(print_plan(plan_of(builder), Color::Never), Not(HasSubstr("given up")));
   Capabilities capabilities = model_capabilities();
   capabilities.clauses.erase(Clause::NoNetwork);
   const Plan weaker = make_plan(builder.build().value(), capabilities).value();
@@ -88,7 +88,7 @@ TEST(PrintPlan, ReportsWhatIsGivenUpOnlyWhereItIsMissing) {
 }
 
 TEST(PlanAsJson, TellsProgramsTheSame) {
-  const Plan plan = planned(usual({"sh", "-c", "a\nb"})
+  const Plan plan = plan_of(usual_run({"sh", "-c", "a\nb"})
                                 .input("/caf\xc3\xa9")
                                 .limits({.memory_bytes = 4096, .cpu_time = 2s})
                                 .network(NetworkPolicy::allow_hosts({"a.org:443"}).value())
@@ -122,7 +122,7 @@ TEST(PlanAsJson, IsAsciiAndParsesWhateverItHolds) {
 
 // No spec leads to such a plan, but a program that uses the library can put one together.
 TEST(PlanAsJson, ParsesAlsoWhatNoSpecCanSay) {
-  Plan plan = planned(usual());
+  Plan plan = plan_of(usual_run());
   plan.publications = {
       {.path = "/w/out", .destination = "/\xff/out", .exceptions = {"/\xff/out/kept"}}};
   plan.directory = plan.hostname = "\xff";
@@ -133,7 +133,7 @@ TEST(PlanAsJson, ParsesAlsoWhatNoSpecCanSay) {
 }
 
 TEST(Explain, NamesTheRuleAndWhereItWasWritten) {
-  const Spec spec = usual()
+  const Spec spec = usual_run()
                         .declare({.kind = TreeKind::Input,
                                   .path = "/w/src",
                                   .exceptions = {"/w/src/.git"},
@@ -155,7 +155,7 @@ TEST(Explain, NamesTheRuleAndWhereItWasWritten) {
             "/dev/null may be written: every sandbox has its own");
   EXPECT_EQ(why("/home", Operation::Read), "/home may not be read: no declaration covers it");
   EXPECT_EQ(why("/\x1b", Operation::Read), "/\\x1b may not be read: no declaration covers it");
-  EXPECT_EQ(explain(usual().strict_outputs().build().value(), "/w", Operation::Read),
+  EXPECT_EQ(explain(usual_run().strict_outputs().build().value(), "/w", Operation::Read),
             "/w may not be read: it only leads to declared paths, and strict outputs keep it from "
             "being listed");
 }

@@ -7,15 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/record/redaction_sample.h"
+
 namespace hermetic {
 namespace {
 
 using nlohmann::json;
-
-const Redaction& redaction() {
-  static const Redaction one(std::map<std::string, std::string>{{"A_TOKEN", "correct-horse"}});
-  return one;
-}
 
 Event denial() {
   return {.kind = Event::Kind::Network,
@@ -45,7 +42,7 @@ EventStamp second() {
 
 TEST(EventLine, HoldsEverythingInAFixedOrder) {
   EXPECT_EQ(
-      event_line(denial(), second(), redaction()),
+      event_line(denial(), second(), sample_redaction()),
       R"({"seq":2,"kind":"network","act":"connect","subject":"192.0.2.1:443","verdict":"deny",)"
       R"x("rule":"network: none (hermetic.yaml:7)",)x"
       R"("detail":"curl https://me:[redacted]@example.org",)"
@@ -59,8 +56,8 @@ TEST(EventLine, HoldsEverythingInAFixedOrder) {
 }
 
 TEST(EventLine, CarriesTheVersionInTheFirstLineOnly) {
-  EXPECT_EQ(json::parse(event_line({}, {}, redaction()))["version"], 1);
-  EXPECT_FALSE(json::parse(event_line({}, second(), redaction())).contains("version"));
+  EXPECT_EQ(json::parse(event_line({}, {}, sample_redaction()))["version"], 1);
+  EXPECT_FALSE(json::parse(event_line({}, second(), sample_redaction())).contains("version"));
 }
 
 TEST(EventLine, DiffersFromRunToRunUnderVolatileOnly) {
@@ -68,8 +65,8 @@ TEST(EventLine, DiffersFromRunToRunUnderVolatileOnly) {
   other.since_start = {};
   other.processes[0].pid = 99;
   other.processes[1].parent = 1;
-  json a = json::parse(event_line(denial(), second(), redaction()));
-  json b = json::parse(event_line(other, {.sequence = 2}, redaction()));
+  json a = json::parse(event_line(denial(), second(), sample_redaction()));
+  json b = json::parse(event_line(other, {.sequence = 2}, sample_redaction()));
   EXPECT_NE(a, b);
   a.erase("volatile");
   b.erase("volatile");
@@ -89,12 +86,12 @@ TEST(EventLine, IsRedactedEverywhere) {
                     {.executable = secret, .arguments = {secret}, .directory = secret}}};
   const Redaction none(std::map<std::string, std::string>{});
   EXPECT_NE(event_line(event, {}, none).find(secret), std::string::npos);
-  EXPECT_EQ(event_line(event, {}, redaction()).find(secret), std::string::npos);
-  EXPECT_EQ(event_sentence(event, redaction()).find(secret), std::string::npos);
+  EXPECT_EQ(event_line(event, {}, sample_redaction()).find(secret), std::string::npos);
+  EXPECT_EQ(event_sentence(event, sample_redaction()).find(secret), std::string::npos);
 }
 
 TEST(EventSentence, NamesTheActAndWhoItWas) {
-  EXPECT_EQ(event_sentence(denial(), redaction()),
+  EXPECT_EQ(event_sentence(denial(), sample_redaction()),
             "network denied connect 192.0.2.1:443: curl https://me:[redacted]@example.org, by "
             "/usr/bin/curl, rule network: none (hermetic.yaml:7)");
 }

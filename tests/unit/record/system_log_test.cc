@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/unit/record/redaction_sample.h"
 #include "tests/unit/spec/temp_dir.h"
 
 namespace hermetic {
@@ -20,11 +21,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Redaction& redaction() {
-  static const Redaction one(std::map<std::string, std::string>{{"A_TOKEN", "correct-horse"}});
-  return one;
-}
 
 Event denial() {
   return {.kind = Event::Kind::Network,
@@ -64,7 +60,7 @@ SystemLog::Places places_in(const TempDir& folder) {
 TEST(SystemLog, SendsALineToSyslog) {
   const TempDir folder;
   Listener listener(folder / "log");
-  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   ASSERT_TRUE(log);
   log->record({.kind = Event::Kind::Started});
   log->record(denial());
@@ -81,7 +77,7 @@ TEST(SystemLog, SendsFieldsToTheJournalWhereThereIsOne) {
   const TempDir folder;
   Listener syslog(folder / "log");
   Listener journal(folder / "journal");
-  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   log->record(denial());
   const std::string message = journal.receive();
   EXPECT_EQ(syslog.receive(), "");
@@ -97,7 +93,7 @@ TEST(SystemLog, SendsFieldsToTheJournalWhereThereIsOne) {
 
 TEST(SystemLog, MustBeThere) {
   const TempDir folder;
-  const Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  const Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   ASSERT_FALSE(log);
   EXPECT_THAT(log.error().message, HasSubstr(folder / "log"));
 }
@@ -105,7 +101,7 @@ TEST(SystemLog, MustBeThere) {
 TEST(SystemLog, CountsWhatAFullLogDoesNotTake) {
   const TempDir folder;
   Listener listener(folder / "log");
-  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   constexpr int kEvents = 5000;
   for (int i = 0; i < kEvents; ++i) log->record(denial());
   int received = 0;
@@ -120,7 +116,7 @@ TEST(SystemLog, CountsWhatAFullLogDoesNotTake) {
 TEST(SystemLog, GoesOnWhenTheServiceIsStartedAnew) {
   const TempDir folder;
   auto listener = std::make_unique<Listener>(folder / "journal");
-  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   listener.reset();
   log->record(denial());  // lost
   // This time another service, which wants another form.
@@ -136,7 +132,7 @@ TEST(SystemLog, GoesOnWhenTheServiceIsStartedAnew) {
 TEST(SystemLog, LosesNothingToAServiceThatWasStartedAnewBetweenTwoEvents) {
   const TempDir folder;
   auto listener = std::make_unique<Listener>(folder / "log");
-  Result<SystemLog> log = SystemLog::make(redaction(), places_in(folder));
+  Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   log->record(denial());
   listener.reset();
   ASSERT_TRUE(std::filesystem::remove(folder / "log"));
@@ -150,7 +146,7 @@ TEST(SyslogMessage, IsCutAtAWholeCharacter) {
   Event event = denial();
   event.subject.clear();
   for (int i = 0; i < 3000; ++i) event.subject += "\xc3\xa9";
-  const std::string message = syslog_message(event, redaction(), {}, 1);
+  const std::string message = syslog_message(event, sample_redaction(), {}, 1);
   EXPECT_LT(message.size(), 2100U);
   EXPECT_TRUE(message.ends_with("\xc3\xa9..."));
 }

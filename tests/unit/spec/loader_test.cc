@@ -190,7 +190,7 @@ TEST(ParseProject, ReadsTheModesOfTheNetwork) {
   EXPECT_EQ(with("network: [host]").network->mode, NetworkPolicy::Mode::Hosts);
 }
 
-struct Bad {
+struct BadFile {
   std::string lines;  // after "version: 1"
   int line;
   int column;
@@ -198,10 +198,10 @@ struct Bad {
   std::string_view hint;
 };
 
-class BadProject : public ::testing::TestWithParam<Bad> {};
+class BadProject : public ::testing::TestWithParam<BadFile> {};
 
 TEST_P(BadProject, IsRefusedWithFilePlaceValueAndRemedy) {
-  const Bad& bad = GetParam();
+  const BadFile& bad = GetParam();
   const Result<Project> project = parse("version: 1\n" + bad.lines + "\n");
   ASSERT_FALSE(project) << bad.lines;
   const Error& error = project.error();
@@ -215,26 +215,26 @@ TEST_P(BadProject, IsRefusedWithFilePlaceValueAndRemedy) {
 INSTANTIATE_TEST_SUITE_P(
     All, BadProject,
     ::testing::Values(
-        Bad{"targets: {a: {}}\ncommand: [b]", 3, 1, "'command' stands beside 'targets'",
-            "below 'defaults'"},
-        Bad{"targets: {a: {}}\nfoo: 1", 3, 1, "unknown key 'foo' in a file with targets",
-            "version"},
-        Bad{"defaults: {}", 2, 1, "'defaults' without 'targets'", "add 'targets'"},
-        Bad{"targets: {}", 2, 10, "'targets' is empty", "add a target"},
-        Bad{"targets: [a]", 2, 10, "'targets' takes a mapping, not a list", "name: value"},
-        Bad{"targets: {a: }", 2, 14, "target 'a' takes a mapping, not an empty value",
-            "{} for nothing"},
-        Bad{"targets: {a b: {}}", 2, 11, "bad target name 'a b'", "letters"},
-        Bad{"targets: {-a: {}}", 2, 11, "bad target name '-a'", "letters"},
-        Bad{"targets: {a: {comand: [b]}}", 2, 15, "unknown key 'comand' in target 'a'",
-            "'command'?"},
-        Bad{"targets: {a: {version: 1}}", 2, 15, "unknown key 'version' in target 'a'",
-            "known keys"},
-        Bad{"defaults: {limits: {memory: x}}\ntargets: {a: {}}", 2, 29, "size 'x'", "64M"},
-        Bad{"defaults: [a]\ntargets: {a: {}}", 2, 11, "'defaults' takes a mapping, not a list",
-            "key: value"},
-        Bad{"targets:\n  a: {}\n  a: {}", 4, 3, "duplicate key 'a', first at line 3, column 3",
-            "remove one"}));
+        BadFile{"targets: {a: {}}\ncommand: [b]", 3, 1, "'command' stands beside 'targets'",
+                "below 'defaults'"},
+        BadFile{"targets: {a: {}}\nfoo: 1", 3, 1, "unknown key 'foo' in a file with targets",
+                "version"},
+        BadFile{"defaults: {}", 2, 1, "'defaults' without 'targets'", "add 'targets'"},
+        BadFile{"targets: {}", 2, 10, "'targets' is empty", "add a target"},
+        BadFile{"targets: [a]", 2, 10, "'targets' takes a mapping, not a list", "name: value"},
+        BadFile{"targets: {a: }", 2, 14, "target 'a' takes a mapping, not an empty value",
+                "{} for nothing"},
+        BadFile{"targets: {a b: {}}", 2, 11, "bad target name 'a b'", "letters"},
+        BadFile{"targets: {-a: {}}", 2, 11, "bad target name '-a'", "letters"},
+        BadFile{"targets: {a: {comand: [b]}}", 2, 15, "unknown key 'comand' in target 'a'",
+                "'command'?"},
+        BadFile{"targets: {a: {version: 1}}", 2, 15, "unknown key 'version' in target 'a'",
+                "known keys"},
+        BadFile{"defaults: {limits: {memory: x}}\ntargets: {a: {}}", 2, 29, "size 'x'", "64M"},
+        BadFile{"defaults: [a]\ntargets: {a: {}}", 2, 11, "'defaults' takes a mapping, not a list",
+                "key: value"},
+        BadFile{"targets:\n  a: {}\n  a: {}", 4, 3, "duplicate key 'a', first at line 3, column 3",
+                "remove one"}));
 
 TEST(ParseProject, ChecksTheVersionBeforeAnythingElse) {
   const auto error = [](std::string_view text) { return to_string(parse(text).error()); };

@@ -73,13 +73,13 @@ TEST(ParseHostRule, HoldsAnIPv4AddressInOneFormOnly) {
   EXPECT_EQ(parse_host_rule("10.0.0.0/8")->prefix_length, 104U);
 }
 
-struct Bad {
+struct BadNetwork {
   std::string text;
   std::string_view why;
   std::string_view hint;
 };
 
-class BadHostRule : public ::testing::TestWithParam<Bad> {};
+class BadHostRule : public ::testing::TestWithParam<BadNetwork> {};
 
 TEST_P(BadHostRule, IsRefusedWithAReasonAndARemedy) {
   const Result<HostRule> rule = parse_host_rule(GetParam().text);
@@ -92,60 +92,66 @@ TEST_P(BadHostRule, IsRefusedWithAReasonAndARemedy) {
 INSTANTIATE_TEST_SUITE_P(
     Names, BadHostRule,
     ::testing::Values(
-        Bad{"", "empty host rule", "example.org"}, Bad{".", "empty label", "example.org"},
-        Bad{"a..b", "empty label", ""}, Bad{".a", "empty label", ""}, Bad{"a..", "empty label", ""},
-        Bad{"-a.org", "starts or ends with '-'", ""}, Bad{"a-.org", "starts or ends with '-'", ""},
-        Bad{"a b", "space", ""}, Bad{std::string("a\0b", 3), "control character", ""},
-        Bad{"a\x1b[1m.org", "no host name has", ""},
-        Bad{"user@example.org", "no host name has", ""},
-        Bad{std::string(64, 'a') + ".org", "more than 63", ""},
-        Bad{std::string(250, 'a') + ".org", "longer than 253", ""},
-        Bad{"b\xC3\xBC"
-            "cher.example",
-            "not ASCII", "punycode, such as xn--"},
-        Bad{"https://example.org/", "is a URL", "host alone"},
-        Bad{"example.org/path", "has a '/'", "10.0.0.0/8"}, Bad{":443", "names no host", ""},
-        Bad{"*", "'*'", "`network: host`"}, Bad{"*:443", "'*'", "*.example.org"},
-        Bad{"**.org", "'*'", ""}, Bad{"*.*.org", "'*'", ""}, Bad{"a.*.org", "'*'", ""},
-        Bad{"a*.org", "'*'", ""}, Bad{"*.", "names no host", ""},
-        Bad{"*.10.0.0.0/8", "has a '/'", ""}, Bad{"*.0.0.1", "looks like an IPv4", ""}));
+        BadNetwork{"", "empty host rule", "example.org"},
+        BadNetwork{".", "empty label", "example.org"}, BadNetwork{"a..b", "empty label", ""},
+        BadNetwork{".a", "empty label", ""}, BadNetwork{"a..", "empty label", ""},
+        BadNetwork{"-a.org", "starts or ends with '-'", ""},
+        BadNetwork{"a-.org", "starts or ends with '-'", ""}, BadNetwork{"a b", "space", ""},
+        BadNetwork{std::string("a\0b", 3), "control character", ""},
+        BadNetwork{"a\x1b[1m.org", "no host name has", ""},
+        BadNetwork{"user@example.org", "no host name has", ""},
+        BadNetwork{std::string(64, 'a') + ".org", "more than 63", ""},
+        BadNetwork{std::string(250, 'a') + ".org", "longer than 253", ""},
+        BadNetwork{"b\xC3\xBC"
+                   "cher.example",
+                   "not ASCII", "punycode, such as xn--"},
+        BadNetwork{"https://example.org/", "is a URL", "host alone"},
+        BadNetwork{"example.org/path", "has a '/'", "10.0.0.0/8"},
+        BadNetwork{":443", "names no host", ""}, BadNetwork{"*", "'*'", "`network: host`"},
+        BadNetwork{"*:443", "'*'", "*.example.org"}, BadNetwork{"**.org", "'*'", ""},
+        BadNetwork{"*.*.org", "'*'", ""}, BadNetwork{"a.*.org", "'*'", ""},
+        BadNetwork{"a*.org", "'*'", ""}, BadNetwork{"*.", "names no host", ""},
+        BadNetwork{"*.10.0.0.0/8", "has a '/'", ""},
+        BadNetwork{"*.0.0.1", "looks like an IPv4", ""}));
 
 INSTANTIATE_TEST_SUITE_P(
     Addresses, BadHostRule,
-    ::testing::Values(Bad{"1.2.3", "looks like an IPv4 address", "four decimal numbers"},
-                      Bad{"0x7f.1", "looks like an IPv4 address", ""},
-                      Bad{"0x7f000001", "looks like an IPv4 address", ""},
-                      Bad{"2130706433", "looks like an IPv4 address", ""},
-                      Bad{"010.0.0.1", "looks like an IPv4 address", "leading zeros"},
-                      Bad{"256.0.0.1", "looks like an IPv4 address", ""},
-                      Bad{"1.2.3.4.5", "looks like an IPv4 address", ""},
-                      Bad{"1.2.3.4.", "looks like an IPv4 address", ""},
-                      Bad{"10.1.2.3/8", "bits set beyond", "write 10.0.0.0/8 "},
-                      Bad{"2001:db8::1/32", "bits set beyond", "write 2001:db8::/32 "},
-                      Bad{"10.0.0.0/33", "bad prefix length", "0 to 32"},
-                      Bad{"10.0.0.0/", "bad prefix length", ""},
-                      Bad{"10.0.0.0/08", "bad prefix length", ""},
-                      Bad{"10.0.0.0/-1", "bad prefix length", ""},
-                      Bad{"10.0.0.0/255.0.0.0", "bad prefix length", ""},
-                      Bad{"10.0.0.0/8/8", "bad prefix length", ""},
-                      Bad{"::/129", "bad prefix length", "0 to 128"},
-                      Bad{"fe80::1%eth0", "no IPv6 address", "[::1]:8080"},
-                      Bad{"1:2:3", "no IPv6 address", ""}, Bad{"::1::", "no IPv6 address", ""},
-                      Bad{"[::1", "'[' without ']'", ""}, Bad{"[]", "no IPv6 address", ""},
-                      Bad{"[::1]8080", "text after ']'", ""}, Bad{"[::1]:", "bad port", ""},
-                      Bad{"[10.0.0.1]:80", "no IPv6 address", "IPv6 addresses only"},
-                      Bad{"[example.org]", "no IPv6 address", ""},
-                      Bad{"[:x]", "no IPv6 address", ""}));
+    ::testing::Values(
+        BadNetwork{"1.2.3", "looks like an IPv4 address", "four decimal numbers"},
+        BadNetwork{"0x7f.1", "looks like an IPv4 address", ""},
+        BadNetwork{"0x7f000001", "looks like an IPv4 address", ""},
+        BadNetwork{"2130706433", "looks like an IPv4 address", ""},
+        BadNetwork{"010.0.0.1", "looks like an IPv4 address", "leading zeros"},
+        BadNetwork{"256.0.0.1", "looks like an IPv4 address", ""},
+        BadNetwork{"1.2.3.4.5", "looks like an IPv4 address", ""},
+        BadNetwork{"1.2.3.4.", "looks like an IPv4 address", ""},
+        BadNetwork{"10.1.2.3/8", "bits set beyond", "write 10.0.0.0/8 "},
+        BadNetwork{"2001:db8::1/32", "bits set beyond", "write 2001:db8::/32 "},
+        BadNetwork{"10.0.0.0/33", "bad prefix length", "0 to 32"},
+        BadNetwork{"10.0.0.0/", "bad prefix length", ""},
+        BadNetwork{"10.0.0.0/08", "bad prefix length", ""},
+        BadNetwork{"10.0.0.0/-1", "bad prefix length", ""},
+        BadNetwork{"10.0.0.0/255.0.0.0", "bad prefix length", ""},
+        BadNetwork{"10.0.0.0/8/8", "bad prefix length", ""},
+        BadNetwork{"::/129", "bad prefix length", "0 to 128"},
+        BadNetwork{"fe80::1%eth0", "no IPv6 address", "[::1]:8080"},
+        BadNetwork{"1:2:3", "no IPv6 address", ""}, BadNetwork{"::1::", "no IPv6 address", ""},
+        BadNetwork{"[::1", "'[' without ']'", ""}, BadNetwork{"[]", "no IPv6 address", ""},
+        BadNetwork{"[::1]8080", "text after ']'", ""}, BadNetwork{"[::1]:", "bad port", ""},
+        BadNetwork{"[10.0.0.1]:80", "no IPv6 address", "IPv6 addresses only"},
+        BadNetwork{"[example.org]", "no IPv6 address", ""},
+        BadNetwork{"[:x]", "no IPv6 address", ""}));
 
 INSTANTIATE_TEST_SUITE_P(Ports, BadHostRule,
-                         ::testing::Values(Bad{"a.org:", "bad port ''", "1 to 65535"},
-                                           Bad{"a.org:0", "bad port '0'", ""},
-                                           Bad{"a.org:65536", "bad port", ""},
-                                           Bad{"a.org:0443", "bad port '0443'", ""},
-                                           Bad{"a.org:https", "bad port 'https'", ""},
-                                           Bad{"a.org:+1", "bad port", ""},
-                                           Bad{"a.org:-1", "bad port", ""},
-                                           Bad{"a.org:99999999999999999999", "bad port", ""}));
+                         ::testing::Values(BadNetwork{"a.org:", "bad port ''", "1 to 65535"},
+                                           BadNetwork{"a.org:0", "bad port '0'", ""},
+                                           BadNetwork{"a.org:65536", "bad port", ""},
+                                           BadNetwork{"a.org:0443", "bad port '0443'", ""},
+                                           BadNetwork{"a.org:https", "bad port 'https'", ""},
+                                           BadNetwork{"a.org:+1", "bad port", ""},
+                                           BadNetwork{"a.org:-1", "bad port", ""},
+                                           BadNetwork{"a.org:99999999999999999999", "bad port",
+                                                      ""}));
 
 TEST(Covers, LooksAtNamesWildcardsRangesAndPorts) {
   EXPECT_TRUE(covers_text("example.org", "example.org"));

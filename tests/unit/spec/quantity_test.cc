@@ -28,12 +28,12 @@ TEST(ParseSize, ReadsPowersOf1024) {
   EXPECT_EQ(*parse_size("4096P"), std::uint64_t{1} << 62U);
 }
 
-struct Bad {
+struct BadQuantity {
   std::string_view text;
   std::string_view why;
 };
 
-class BadSize : public ::testing::TestWithParam<Bad> {};
+class BadSize : public ::testing::TestWithParam<BadQuantity> {};
 
 TEST_P(BadSize, IsRefusedWithItsTextAReasonAndARemedy) {
   const Result<std::uint64_t> size = parse_size(GetParam().text);
@@ -43,20 +43,21 @@ TEST_P(BadSize, IsRefusedWithItsTextAReasonAndARemedy) {
   EXPECT_FALSE(size.error().hint.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadSize,
-                         ::testing::Values(Bad{"", "does not start with a number"},
-                                           Bad{"G", "does not start with a number"},
-                                           Bad{"-4G", "does not start with a number"},
-                                           Bad{"+4G", "does not start with a number"},
-                                           Bad{" 4G", "does not start with a number"},
-                                           Bad{"4Q", "unknown unit"}, Bad{"4E", "unknown unit"},
-                                           Bad{"4 G", "unknown unit"}, Bad{"4GG", "unknown unit"},
-                                           Bad{"1.5G", "unknown unit"}, Bad{"1e3", "unknown unit"},
-                                           Bad{"0x10", "unknown unit"}, Bad{"4Gi", "unknown unit"},
-                                           Bad{"0", "is zero"}, Bad{"0G", "is zero"},
-                                           Bad{"4097P", "larger than 4 EiB"},
-                                           Bad{"18446744073709551616", "larger than 4 EiB"},
-                                           Bad{"18446744073709551615", "larger than 4 EiB"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, BadSize,
+    ::testing::Values(BadQuantity{"", "does not start with a number"},
+                      BadQuantity{"G", "does not start with a number"},
+                      BadQuantity{"-4G", "does not start with a number"},
+                      BadQuantity{"+4G", "does not start with a number"},
+                      BadQuantity{" 4G", "does not start with a number"},
+                      BadQuantity{"4Q", "unknown unit"}, BadQuantity{"4E", "unknown unit"},
+                      BadQuantity{"4 G", "unknown unit"}, BadQuantity{"4GG", "unknown unit"},
+                      BadQuantity{"1.5G", "unknown unit"}, BadQuantity{"1e3", "unknown unit"},
+                      BadQuantity{"0x10", "unknown unit"}, BadQuantity{"4Gi", "unknown unit"},
+                      BadQuantity{"0", "is zero"}, BadQuantity{"0G", "is zero"},
+                      BadQuantity{"4097P", "larger than 4 EiB"},
+                      BadQuantity{"18446744073709551616", "larger than 4 EiB"},
+                      BadQuantity{"18446744073709551615", "larger than 4 EiB"}));
 
 TEST(ParseDuration, AddsItsParts) {
   EXPECT_EQ(*parse_duration("250ms"), 250ms);
@@ -66,7 +67,7 @@ TEST(ParseDuration, AddsItsParts) {
   EXPECT_EQ(*parse_duration("3650d"), 3650 * 24h);
 }
 
-class BadDuration : public ::testing::TestWithParam<Bad> {};
+class BadDuration : public ::testing::TestWithParam<BadQuantity> {};
 
 TEST_P(BadDuration, IsRefusedWithItsTextAReasonAndARemedy) {
   const Result<std::chrono::milliseconds> duration = parse_duration(GetParam().text);
@@ -78,15 +79,16 @@ TEST_P(BadDuration, IsRefusedWithItsTextAReasonAndARemedy) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadDuration,
-    ::testing::Values(Bad{"", "is empty"}, Bad{"h", "is not a duration"},
-                      Bad{"-1h", "is not a duration"}, Bad{"60", "without a unit"},
-                      Bad{"1h30", "without a unit"}, Bad{"1.5h", "without a unit"},
-                      Bad{"1w", "unknown, repeated or misplaced unit"}, Bad{"1H", "without a unit"},
-                      Bad{"30m1h", "misplaced unit"}, Bad{"1h1h", "repeated"}, Bad{"0s", "is zero"},
-                      Bad{"0h0m", "is zero"}, Bad{"3651d", "longer than ten years"},
-                      Bad{"3650d1ms", "longer than ten years"},
-                      Bad{"99999999999999999999s", "longer than ten years"},
-                      Bad{"18446744073709551615d", "longer than ten years"}));
+    ::testing::Values(BadQuantity{"", "is empty"}, BadQuantity{"h", "is not a duration"},
+                      BadQuantity{"-1h", "is not a duration"}, BadQuantity{"60", "without a unit"},
+                      BadQuantity{"1h30", "without a unit"}, BadQuantity{"1.5h", "without a unit"},
+                      BadQuantity{"1w", "unknown, repeated or misplaced unit"},
+                      BadQuantity{"1H", "without a unit"}, BadQuantity{"30m1h", "misplaced unit"},
+                      BadQuantity{"1h1h", "repeated"}, BadQuantity{"0s", "is zero"},
+                      BadQuantity{"0h0m", "is zero"}, BadQuantity{"3651d", "longer than ten years"},
+                      BadQuantity{"3650d1ms", "longer than ten years"},
+                      BadQuantity{"99999999999999999999s", "longer than ten years"},
+                      BadQuantity{"18446744073709551615d", "longer than ten years"}));
 
 TEST(ParseCount, TakesPlainDecimalNumbersOfItsRangeOnly) {
   EXPECT_EQ(*parse_count("1", 1, 10), 1U);

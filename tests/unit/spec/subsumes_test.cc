@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-SpecBuilder usual() {
+SpecBuilder usual_draft() {
   SpecBuilder builder({"true"});
   builder.input("/usr")
       .output("/w/out")
@@ -38,64 +38,77 @@ template <class T>
 SpecBuilder with(T Draft::*field, T value) {
   Draft draft;
   draft.*field = std::move(value);
-  return usual().overlay(draft);
+  return usual_draft().overlay(draft);
 }
 
-TEST(Subsumes, ASpecSubsumesItself) { EXPECT_EQ(missing(usual(), usual()), ""); }
+TEST(Subsumes, ASpecSubsumesItself) { EXPECT_EQ(missing(usual_draft(), usual_draft()), ""); }
 
 TEST(Subsumes, NamesAPathThatOnlyTheOtherMayUse) {
-  EXPECT_EQ(missing(usual(), usual().input("/opt")), "read /opt");
-  EXPECT_EQ(missing(usual(), usual().temp("/t")), "read /t");
-  EXPECT_EQ(missing(usual().input("/t"), usual().temp("/t")), "write /t");
-  EXPECT_EQ(missing(usual().input("/opt"), usual()), "");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().input("/opt")), "read /opt");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().temp("/t")), "read /t");
+  EXPECT_EQ(missing(usual_draft().input("/t"), usual_draft().temp("/t")), "write /t");
+  EXPECT_EQ(missing(usual_draft().input("/opt"), usual_draft()), "");
 }
 
 TEST(Subsumes, NamesWhatOnlyTheOtherMayReach) {
   const NetworkPolicy none;
   const NetworkPolicy loopback{.mode = NetworkPolicy::Mode::Loopback};
   const NetworkPolicy host{.mode = NetworkPolicy::Mode::Host};
-  EXPECT_EQ(missing(usual().network(none), usual().network(loopback)), "reach localhost");
-  EXPECT_EQ(missing(usual().network(loopback), usual().network(none)), "");
-  EXPECT_EQ(missing(usual().network(loopback), usual().network(host)), "reach any host");
-  EXPECT_EQ(missing(usual().network(host), usual().network(loopback)), "");
-  EXPECT_EQ(missing(usual().network(hosts({"*.org"})), usual().network(hosts({"a.org:443"}))), "");
-  EXPECT_EQ(missing(usual().network(hosts({"a.org:443"})), usual().network(hosts({"a.org"}))),
-            "reach a.org");
-  EXPECT_EQ(missing(usual().network(loopback), usual().network(hosts({"127.0.0.1:80"}))), "");
-  EXPECT_NE(missing(usual().network(hosts({"127.0.0.1:1"})), usual().network(loopback)), "")
+  EXPECT_EQ(missing(usual_draft().network(none), usual_draft().network(loopback)),
+            "reach localhost");
+  EXPECT_EQ(missing(usual_draft().network(loopback), usual_draft().network(none)), "");
+  EXPECT_EQ(missing(usual_draft().network(loopback), usual_draft().network(host)),
+            "reach any host");
+  EXPECT_EQ(missing(usual_draft().network(host), usual_draft().network(loopback)), "");
+  EXPECT_EQ(
+      missing(usual_draft().network(hosts({"*.org"})), usual_draft().network(hosts({"a.org:443"}))),
+      "");
+  EXPECT_EQ(
+      missing(usual_draft().network(hosts({"a.org:443"})), usual_draft().network(hosts({"a.org"}))),
+      "reach a.org");
+  EXPECT_EQ(
+      missing(usual_draft().network(loopback), usual_draft().network(hosts({"127.0.0.1:80"}))), "");
+  EXPECT_NE(missing(usual_draft().network(hosts({"127.0.0.1:1"})), usual_draft().network(loopback)),
+            "")
       << "one port of loopback is not all of it";
 }
 
 TEST(Subsumes, NamesAVariableThatOnlyTheOtherKnows) {
-  EXPECT_EQ(missing(usual(), usual().env("MODE", "fast")), "know MODE");
-  EXPECT_EQ(missing(usual().env("MODE", "slow"), usual().env("MODE", "fast")),
+  EXPECT_EQ(missing(usual_draft(), usual_draft().env("MODE", "fast")), "know MODE");
+  EXPECT_EQ(missing(usual_draft().env("MODE", "slow"), usual_draft().env("MODE", "fast")),
             "know MODE as 'fast'");
-  EXPECT_EQ(missing(usual(), usual().pass_env("CC")), "know the caller's CC");
-  EXPECT_EQ(missing(usual().pass_env("CC"), usual()), "");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().pass_env("CC")), "know the caller's CC");
+  EXPECT_EQ(missing(usual_draft().pass_env("CC"), usual_draft()), "");
 }
 
 TEST(Subsumes, NamesAResourceOfWhichTheOtherMayUseMore) {
-  const auto memory = [](std::uint64_t bytes) { return usual().limits({.memory_bytes = bytes}); };
+  const auto memory = [](std::uint64_t bytes) {
+    return usual_draft().limits({.memory_bytes = bytes});
+  };
   EXPECT_EQ(missing(memory(1U << 20U), memory(2U << 20U)), "use 2M memory");
-  EXPECT_EQ(missing(memory(1U << 20U), usual()), "use unlimited memory");
+  EXPECT_EQ(missing(memory(1U << 20U), usual_draft()), "use unlimited memory");
   EXPECT_EQ(missing(memory(2U << 20U), memory(1U << 20U)), "");
-  EXPECT_EQ(missing(usual(), memory(1)), "");
-  EXPECT_EQ(missing(usual().limits({.wall_time = 5s}), usual().limits({.wall_time = 6s})),
-            "use 6s wall time");
+  EXPECT_EQ(missing(usual_draft(), memory(1)), "");
+  EXPECT_EQ(
+      missing(usual_draft().limits({.wall_time = 5s}), usual_draft().limits({.wall_time = 6s})),
+      "use 6s wall time");
 }
 
 TEST(Subsumes, NamesAnActThatOnlyTheOtherMayDo) {
-  EXPECT_EQ(missing(usual().process({.allow_fork = false}), usual()), "start processes");
-  EXPECT_EQ(missing(usual().process({.allow_exec = false}), usual()), "run other programs");
-  EXPECT_EQ(missing(usual(), usual().process({.kill_on_parent_exit = false})),
+  EXPECT_EQ(missing(usual_draft().process({.allow_fork = false}), usual_draft()),
+            "start processes");
+  EXPECT_EQ(missing(usual_draft().process({.allow_exec = false}), usual_draft()),
+            "run other programs");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().process({.kill_on_parent_exit = false})),
             "outlive its caller");
-  EXPECT_EQ(missing(usual(), with(&Draft::allow_nested_namespaces, std::optional(true))),
+  EXPECT_EQ(missing(usual_draft(), with(&Draft::allow_nested_namespaces, std::optional(true))),
             "make user namespaces");
-  EXPECT_EQ(missing(usual().own_uptime(), usual()), "know the uptime of the host");
-  EXPECT_EQ(missing(usual(), with(&Draft::allow_unsandboxed, std::optional(true))),
+  EXPECT_EQ(missing(usual_draft().own_uptime(), usual_draft()), "know the uptime of the host");
+  EXPECT_EQ(missing(usual_draft(), with(&Draft::allow_unsandboxed, std::optional(true))),
             "run without a sandbox");
-  EXPECT_EQ(missing(usual(), usual().identity(Identity::Root)), "be root inside");
-  EXPECT_EQ(missing(usual(), usual().give_up("memory-limit")), "run without memory-limit");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().identity(Identity::Root)), "be root inside");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().give_up("memory-limit")),
+            "run without memory-limit");
 }
 
 TEST(SubsumesProperty, HoldsExactlyIfEveryAllowedPathIsAllowed) {

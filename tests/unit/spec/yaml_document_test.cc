@@ -95,7 +95,7 @@ TEST(ParseYaml, TakesWhatIsJustWithinTheLimits) {
   EXPECT_TRUE(parse_yaml("%YAML 1.2\n---\na: b\n...\n", "t.yaml"));
 }
 
-struct Bad {
+struct BadDocument {
   std::string text;
   int line;
   int column;
@@ -103,10 +103,10 @@ struct Bad {
   std::string_view hint;
 };
 
-class BadYaml : public ::testing::TestWithParam<Bad> {};
+class BadYaml : public ::testing::TestWithParam<BadDocument> {};
 
 TEST_P(BadYaml, IsRefusedWithPlaceReasonAndRemedy) {
-  const Bad& bad = GetParam();
+  const BadDocument& bad = GetParam();
   const Result<YamlNode> root = parse_yaml(bad.text, "t.yaml");
   ASSERT_FALSE(root);
   const Error& error = root.error();
@@ -119,96 +119,105 @@ TEST_P(BadYaml, IsRefusedWithPlaceReasonAndRemedy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Characters, BadYaml,
-    ::testing::Values(
-        Bad{"a: caf\xE9\n", 1, 7, "byte \\xe9 is not valid UTF-8", "save the file as UTF-8"},
-        Bad{"é: x\nb: é\xC3", 2, 5, "byte \\xc3 is not valid UTF-8", "UTF-8"},
-        Bad{"a: \xC0\x80", 1, 4, "byte \\xc0 is not valid UTF-8", "UTF-8"},
-        Bad{"a: \xED\xA0\x80", 1, 4, "byte \\xed is not valid UTF-8", "UTF-8"},
-        Bad{std::string("a: b\0c", 6), 1, 5, "NUL byte", "plain UTF-8 text"},
-        Bad{"a: \x1b[1m", 1, 4, "U+001B", "\"\\u001b\" in double quotes"},
-        Bad{"a: \x7f", 1, 4, "U+007F", "double quotes"},
-        Bad{"a: \xC2\x9B", 1, 4, "U+009B", "double quotes"},
-        Bad{"a: \xE2\x80\xA8", 1, 4, "U+2028", "double quotes"},
-        Bad{"a: \xC2\x85", 1, 4, "U+0085", "double quotes"},
-        Bad{"a: \xEF\xBB\xBF", 1, 4, "U+FEFF", "remove it"},
-        Bad{"a: b\rc: d\n", 1, 5, "carriage return", "line feed"},
-        Bad{"\xEF\xBB\xBF"
-            "a: b\n",
-            1, 1, "byte order mark", "without a byte order mark"},
-        Bad{"\xFF\xFE"
-            "a",
-            1, 1, "UTF-16", "save the file as UTF-8"},
-        Bad{"\xFE\xFF", 1, 1, "UTF-16", "save"},
-        Bad{std::string("\0a\0:", 4), 1, 1, "UTF-16", "save"},
-        Bad{std::string("a\0:\0", 4), 1, 1, "UTF-16", "save"},
-        Bad{"a: \"x\\0y\"", 1, 4, "'x\\x00y' contains a NUL character", "remove the escape"},
-        Bad{"{\"a\": \"\\u0000\"}", 1, 7, "contains a NUL character", "remove the escape"}));
+    ::testing::Values(BadDocument{"a: caf\xE9\n", 1, 7, "byte \\xe9 is not valid UTF-8",
+                                  "save the file as UTF-8"},
+                      BadDocument{"é: x\nb: é\xC3", 2, 5, "byte \\xc3 is not valid UTF-8", "UTF-8"},
+                      BadDocument{"a: \xC0\x80", 1, 4, "byte \\xc0 is not valid UTF-8", "UTF-8"},
+                      BadDocument{"a: \xED\xA0\x80", 1, 4, "byte \\xed is not valid UTF-8",
+                                  "UTF-8"},
+                      BadDocument{std::string("a: b\0c", 6), 1, 5, "NUL byte", "plain UTF-8 text"},
+                      BadDocument{"a: \x1b[1m", 1, 4, "U+001B", "\"\\u001b\" in double quotes"},
+                      BadDocument{"a: \x7f", 1, 4, "U+007F", "double quotes"},
+                      BadDocument{"a: \xC2\x9B", 1, 4, "U+009B", "double quotes"},
+                      BadDocument{"a: \xE2\x80\xA8", 1, 4, "U+2028", "double quotes"},
+                      BadDocument{"a: \xC2\x85", 1, 4, "U+0085", "double quotes"},
+                      BadDocument{"a: \xEF\xBB\xBF", 1, 4, "U+FEFF", "remove it"},
+                      BadDocument{"a: b\rc: d\n", 1, 5, "carriage return", "line feed"},
+                      BadDocument{"\xEF\xBB\xBF"
+                                  "a: b\n",
+                                  1, 1, "byte order mark", "without a byte order mark"},
+                      BadDocument{"\xFF\xFE"
+                                  "a",
+                                  1, 1, "UTF-16", "save the file as UTF-8"},
+                      BadDocument{"\xFE\xFF", 1, 1, "UTF-16", "save"},
+                      BadDocument{std::string("\0a\0:", 4), 1, 1, "UTF-16", "save"},
+                      BadDocument{std::string("a\0:\0", 4), 1, 1, "UTF-16", "save"},
+                      BadDocument{"a: \"x\\0y\"", 1, 4, "'x\\x00y' contains a NUL character",
+                                  "remove the escape"},
+                      BadDocument{"{\"a\": \"\\u0000\"}", 1, 7, "contains a NUL character",
+                                  "remove the escape"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Surrogates, BadYaml,
     ::testing::Values(
-        Bad{R"({"a": "\ud83d"})", 1, 8, "stands for no character", "whole surrogate pair"},
-        Bad{R"({"a": "\ude00\ud83d"})", 1, 8, "stands for no character", "whole surrogate pair"},
+        BadDocument{R"({"a": "\ud83d"})", 1, 8, "stands for no character", "whole surrogate pair"},
+        BadDocument{R"({"a": "\ude00\ud83d"})", 1, 8, "stands for no character",
+                    "whole surrogate pair"},
         // The good pair before it is not blamed.
-        Bad{R"({"a": "\ud83d\ude00 \ud83d"})", 1, 21, "stands for no character", "\\U0001f600"},
-        Bad{"a: \"\\ud83d\\ude00\"", 1, 7, "stands for no character", "\\U0001f600"}));
+        BadDocument{R"({"a": "\ud83d\ude00 \ud83d"})", 1, 21, "stands for no character",
+                    "\\U0001f600"},
+        BadDocument{"a: \"\\ud83d\\ude00\"", 1, 7, "stands for no character", "\\U0001f600"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Features, BadYaml,
-    ::testing::Values(Bad{"", 1, 1, "empty document", "version: 1"},
-                      Bad{"# nothing\n", 1, 1, "empty document", "version: 1"},
-                      Bad{"---\n...\n", 2, 1, "empty document", "version: 1"},
-                      Bad{"a: b\n---\nc: d\n", 2, 1, "second document", "'targets'"},
-                      Bad{"a: &x b\n", 1, 4, "anchor '&x'", "write the value out"},
-                      Bad{"a: &x [b]\n", 1, 4, "anchor '&x'", "write the value out"},
-                      Bad{"a: &x {b: c}\n", 1, 4, "anchor '&x'", "write the value out"},
-                      Bad{"&x a: b\n", 1, 1, "anchor '&x'", "write the value out"},
-                      Bad{"a: *x\n", 1, 4, "alias '*x'", "quote text that starts with '*'"},
-                      Bad{"*x : b\n", 1, 1, "alias '*x'", "quote"},
-                      Bad{"a: *.example.org\n", 1, 5, "alias", "\"*.example.org\""},
-                      // The classic bomb ends at its first anchor.
-                      Bad{"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, 4, "anchor '&a'",
-                          "write the value out"},
-                      Bad{"a: !!python/object:os.system x\n", 1, 4,
-                          "tag '!!python/object:os.system'", "remove it"},
-                      Bad{"a: !foo [b]\n", 1, 4, "tag '!foo'", "remove it"},
-                      Bad{"a: !!str 1\n", 1, 4, "tag '!!str'", "each key has its own type"},
-                      Bad{"a: ! x\n", 1, 4, "tag '!'", "remove it"},
-                      Bad{"%TAG ! tag:x,2000:\n---\na: b\n", 1, 1, "'%TAG'", "remove it"},
-                      Bad{"a: b\nc: d\na: e\n", 3, 1,
-                          "duplicate key 'a', first at line 1, column 1", "remove one"},
-                      Bad{"{\"a\": 1, \"\\u0061\": 2}", 1, 10,
-                          "duplicate key 'a', first at line 1, column 2", "remove one"},
-                      Bad{"? [a]\n: b\n", 1, 3, "key that is a list or a mapping", "plain name"},
-                      Bad{"{{a: b}: c}", 1, 2, "key that is a list or a mapping", "plain name"},
-                      Bad{"?\n: b\n", 1, 2, "empty key", "write a name"},
-                      Bad{"<<: {a: b}\n", 1, 1, "merge key '<<'", "'defaults'"}));
+    ::testing::Values(
+        BadDocument{"", 1, 1, "empty document", "version: 1"},
+        BadDocument{"# nothing\n", 1, 1, "empty document", "version: 1"},
+        BadDocument{"---\n...\n", 2, 1, "empty document", "version: 1"},
+        BadDocument{"a: b\n---\nc: d\n", 2, 1, "second document", "'targets'"},
+        BadDocument{"a: &x b\n", 1, 4, "anchor '&x'", "write the value out"},
+        BadDocument{"a: &x [b]\n", 1, 4, "anchor '&x'", "write the value out"},
+        BadDocument{"a: &x {b: c}\n", 1, 4, "anchor '&x'", "write the value out"},
+        BadDocument{"&x a: b\n", 1, 1, "anchor '&x'", "write the value out"},
+        BadDocument{"a: *x\n", 1, 4, "alias '*x'", "quote text that starts with '*'"},
+        BadDocument{"*x : b\n", 1, 1, "alias '*x'", "quote"},
+        BadDocument{"a: *.example.org\n", 1, 5, "alias", "\"*.example.org\""},
+        // The classic bomb ends at its first anchor.
+        BadDocument{"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, 4, "anchor '&a'",
+                    "write the value out"},
+        BadDocument{"a: !!python/object:os.system x\n", 1, 4, "tag '!!python/object:os.system'",
+                    "remove it"},
+        BadDocument{"a: !foo [b]\n", 1, 4, "tag '!foo'", "remove it"},
+        BadDocument{"a: !!str 1\n", 1, 4, "tag '!!str'", "each key has its own type"},
+        BadDocument{"a: ! x\n", 1, 4, "tag '!'", "remove it"},
+        BadDocument{"%TAG ! tag:x,2000:\n---\na: b\n", 1, 1, "'%TAG'", "remove it"},
+        BadDocument{"a: b\nc: d\na: e\n", 3, 1, "duplicate key 'a', first at line 1, column 1",
+                    "remove one"},
+        BadDocument{"{\"a\": 1, \"\\u0061\": 2}", 1, 10,
+                    "duplicate key 'a', first at line 1, column 2", "remove one"},
+        BadDocument{"? [a]\n: b\n", 1, 3, "key that is a list or a mapping", "plain name"},
+        BadDocument{"{{a: b}: c}", 1, 2, "key that is a list or a mapping", "plain name"},
+        BadDocument{"?\n: b\n", 1, 2, "empty key", "write a name"},
+        BadDocument{"<<: {a: b}\n", 1, 1, "merge key '<<'", "'defaults'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Sizes, BadYaml,
     ::testing::Values(
-        Bad{repeated("[", 33) + repeated("]", 33), 1, 33, "deeper than 32", "unclosed brackets"},
-        Bad{repeated("[", 100'000), 1, 33, "deeper than 32", "unclosed brackets"},
-        Bad{repeated("{a: ", 100'000), 1, 129, "deeper than 32", "unclosed brackets"},
-        Bad{repeated("- ", 100'000), 1, 65, "deeper than 32", "unclosed brackets"},
-        Bad{"[" + repeated("a,", 100'000) + "]", 1, 200'000, "more than 100000 values", "split"},
-        Bad{"a: " + std::string(kLargestDocumentBytes - 2, 'x'), 0, 0, "1048577 bytes", "split"}));
+        BadDocument{repeated("[", 33) + repeated("]", 33), 1, 33, "deeper than 32",
+                    "unclosed brackets"},
+        BadDocument{repeated("[", 100'000), 1, 33, "deeper than 32", "unclosed brackets"},
+        BadDocument{repeated("{a: ", 100'000), 1, 129, "deeper than 32", "unclosed brackets"},
+        BadDocument{repeated("- ", 100'000), 1, 65, "deeper than 32", "unclosed brackets"},
+        BadDocument{"[" + repeated("a,", 100'000) + "]", 1, 200'000, "more than 100000 values",
+                    "split"},
+        BadDocument{"a: " + std::string(kLargestDocumentBytes - 2, 'x'), 0, 0, "1048577 bytes",
+                    "split"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, BadYaml,
     ::testing::Values(
-        Bad{"a: b\n\tc: d\n", 2, 1, "tab character", "spaces, not tabs"},
-        Bad{"a:\n\t- b\n", 2, 1, "cannot start any token", "spaces, not tabs"},
-        Bad{"a: @b\n", 1, 4, "cannot start any token", "quote text"},
-        Bad{"a: b: c\n", 1, 5, "mapping values are not allowed", "quote text"},
-        Bad{"a: [b\n", 2, 1, "from line 1, column 4, did not find expected ',' or ']'",
-            "close the list"},
-        Bad{"a: {b\n", 2, 1, "expected ',' or '}'", "close the mapping"},
-        Bad{"a: \"b\n", 2, 1, "quoted scalar from line 1, column 4", "close the quotes"},
-        Bad{"a: \"\\q\"\n", 1, 5, "unknown escape", "write a backslash"},
-        Bad{"a: [::1]:80\n", 1, 5, "node content", "\"[::1]:8080\""},
-        Bad{"a: b\nc\n", 3, 1, "expected ':'", "key: value"},
-        Bad{"]", 1, 1, "not valid YAML", "starts with '['"}));
+        BadDocument{"a: b\n\tc: d\n", 2, 1, "tab character", "spaces, not tabs"},
+        BadDocument{"a:\n\t- b\n", 2, 1, "cannot start any token", "spaces, not tabs"},
+        BadDocument{"a: @b\n", 1, 4, "cannot start any token", "quote text"},
+        BadDocument{"a: b: c\n", 1, 5, "mapping values are not allowed", "quote text"},
+        BadDocument{"a: [b\n", 2, 1, "from line 1, column 4, did not find expected ',' or ']'",
+                    "close the list"},
+        BadDocument{"a: {b\n", 2, 1, "expected ',' or '}'", "close the mapping"},
+        BadDocument{"a: \"b\n", 2, 1, "quoted scalar from line 1, column 4", "close the quotes"},
+        BadDocument{"a: \"\\q\"\n", 1, 5, "unknown escape", "write a backslash"},
+        BadDocument{"a: [::1]:80\n", 1, 5, "node content", "\"[::1]:8080\""},
+        BadDocument{"a: b\nc\n", 3, 1, "expected ':'", "key: value"},
+        BadDocument{"]", 1, 1, "not valid YAML", "starts with '['"}));
 
 TEST(ReadDocument, ReadsARegularFile) {
   const TempDir folder;

@@ -8,15 +8,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const std::string& packages) {
+std::string refusal_of_packages(const std::string& packages) {
   const Result<void> checked =
       check_node_lockfile(R"({"lockfileVersion":3,"packages":)" + packages + "}", "lock.json");
   return checked ? "accepted" : checked.error().message;
 }
 
 TEST(NodeLockfiles, HaveTheDigestOfEveryPackage) {
-  EXPECT_EQ(refusal("{}"), "accepted");
-  EXPECT_EQ(refusal(R"({"":{"name":"x"},"node_modules/a":{"integrity":"sha512-x"},
+  EXPECT_EQ(refusal_of_packages("{}"), "accepted");
+  EXPECT_EQ(refusal_of_packages(R"({"":{"name":"x"},"node_modules/a":{"integrity":"sha512-x"},
                         "node_modules/a/node_modules/b":{"inBundle":true}})"),
             "accepted");
 }
@@ -27,7 +27,7 @@ TEST(NodeLockfiles, NameNothingThatCanBeAnotherTomorrow) {
        {R"({"resolved":"file:a.tgz"})", R"({"link":true})", R"({"link": true,"integrity":"x"})",
         R"({"resolved":"git+ssh://example.org/a"})", R"({"integrity":""})", R"({"integrity":1})",
         R"({"inBundle":"yes"})", "null", "[]"})
-    EXPECT_THAT(refusal(R"({"node_modules/a":)" + std::string(package) + "}"),
+    EXPECT_THAT(refusal_of_packages(R"({"node_modules/a":)" + std::string(package) + "}"),
                 HasSubstr("'node_modules/a' has no digest"))
         << package;
 }

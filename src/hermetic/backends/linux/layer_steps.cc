@@ -8,7 +8,7 @@
 namespace hermetic::linux_backend {
 namespace {
 
-using Kind = Step::Kind;
+using StepKind = Step::Kind;
 
 class LayerSteps {
  public:
@@ -19,7 +19,7 @@ class LayerSteps {
   // it is the object that was checked.
   void bind(const PlannedLayer& layer, const std::string& name) {
     make_directory(name);
-    script_.steps.push_back({.kind = classic_mounts_ ? Kind::BindClassic : Kind::Bind,
+    script_.steps.push_back({.kind = classic_mounts_ ? StepKind::BindClassic : StepKind::Bind,
                              .source = script_.keep(layer.source),
                              .target = script_.keep(name),
                              .device = layer.device,
@@ -35,7 +35,7 @@ class LayerSteps {
   }
 
   void mount(const char* type, const char* target, const std::string& options) {
-    script_.steps.push_back({.kind = Kind::Mount,
+    script_.steps.push_back({.kind = StepKind::Mount,
                              .source = type,
                              .target = target,
                              .text = script_.keep(options),
@@ -44,13 +44,13 @@ class LayerSteps {
 
   void forget_names() {
     for (const std::string& name : names_)
-      script_.steps.push_back({.kind = Kind::Unmount, .target = script_.keep(name)});
+      script_.steps.push_back({.kind = StepKind::Unmount, .target = script_.keep(name)});
   }
 
  private:
   void make_directory(const std::string& name) {
     script_.steps.push_back(
-        {.kind = Kind::MakeDirectory, .target = script_.keep(name), .number = 0700});
+        {.kind = StepKind::MakeDirectory, .target = script_.keep(name), .number = 0700});
   }
 
   LoweredScript& script_;

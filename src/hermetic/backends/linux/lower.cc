@@ -29,9 +29,9 @@ constexpr unsigned kInsideBuilder = 1000;
 
 constexpr std::uint64_t kSealed = kMountReadOnly | kMountNoSetuid | kMountNoDevices;
 
-class Lowering {
+class Composer {
  public:
-  Lowering(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts), pinned_(plan.view) {
+  Composer(const Plan& plan, const Facts& facts) : plan_(plan), facts_(facts), pinned_(plan.view) {
     for (const Entry& entry : plan.view) {
       if (entry.kind == EntryKind::OutputInPlace) in_place_.push_back(entry.path);
       if (entry.kind == EntryKind::OutputInPlace || entry.kind == EntryKind::Output ||
@@ -495,6 +495,6 @@ class Lowering {
 
 }  // namespace
 
-LoweredScript lower(const Plan& plan, const Facts& facts) { return Lowering(plan, facts).make(); }
+LoweredScript lower(const Plan& plan, const Facts& facts) { return Composer(plan, facts).make(); }
 
 }  // namespace hermetic::linux_backend

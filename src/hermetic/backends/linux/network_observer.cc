@@ -18,7 +18,7 @@
 namespace hermetic::linux_backend {
 namespace {
 
-using Kind = NetworkCall::Kind;
+using CallKind = NetworkCall::Kind;
 
 constexpr std::uint16_t kNamePort = 53;
 constexpr std::size_t kMostAsking = 1024;
@@ -94,7 +94,7 @@ bool NetworkObserver::judge(Event& event, const Attempt& attempt) const {
                             .port = attempt.to.port,
                             .name = attempt.name};
   event.rule = rule_;
-  const bool inbound = attempt.kind == Kind::Bind || attempt.kind == Kind::Accept;
+  const bool inbound = attempt.kind == CallKind::Bind || attempt.kind == CallKind::Accept;
   const bool asks = !attempt.name.empty();
   bool denied = false;
   bool cannot_be_had = false;
@@ -103,7 +103,7 @@ bool NetworkObserver::judge(Event& event, const Attempt& attempt) const {
     // Nobody inside can serve names: the port is for those who hold a capability.
     case Mode::Loopback: denied = !inbound && (asks || !attempt.to.is_loopback()); break;
     case Mode::Hosts:
-      if (inbound || attempt.kind == Kind::Listen) break;  // of the sandbox's own
+      if (inbound || attempt.kind == CallKind::Listen) break;  // of the sandbox's own
       denied = !ask_guard(event, attempt, cannot_be_had);
       break;
     case Mode::Host: break;
@@ -138,7 +138,7 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
   const std::uint32_t answer = answer_of(filter_, question.data);
   const bool refused = (answer & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ALLOW;
   if (refused) heard.answer = -static_cast<int>(answer & SECCOMP_RET_DATA);
-  const bool ring = call.kind == Kind::Ring;
+  const bool ring = call.kind == CallKind::Ring;
   const int type = call.type & kTypeBits;
   Event event{.kind = Event::Kind::Network, .act = call.name};
   event.verdict = refused ? Verdict::Deny : Verdict::Allow;
@@ -166,7 +166,7 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
 void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
                                   Heard& heard) const {
   if (call.unreadable != EPERM) heard.answer = -EFAULT;
-  const bool inbound = call.kind == Kind::Bind || policy_.mode == NetworkPolicy::Mode::Host;
+  const bool inbound = call.kind == CallKind::Bind || policy_.mode == NetworkPolicy::Mode::Host;
   if (socket && !socket->is_internet) return;
   Event event{.kind = Event::Kind::Network, .act = call.name, .subject = "a hidden address"};
   event.verdict = heard.answer || !inbound ? Verdict::Deny : Verdict::None;
@@ -194,9 +194,9 @@ std::optional<SocketKind> kind_of_socket(const seccomp_notif& question, const Ne
 std::optional<NetworkObserver::Attempt> NetworkObserver::attempt_of(
     const seccomp_notif& question, const NetworkCall& call, std::optional<SocketAddress> address,
     ProcessReader& processes) const {
-  const std::string name = call.kind == Kind::Send ? name_asked_for(call.payload) : "";
+  const std::string name = call.kind == CallKind::Send ? name_asked_for(call.payload) : "";
   // To where the socket is connected to, which was heard of. Only a question for a name is news.
-  const bool connected = call.kind == Kind::Send && !address;
+  const bool connected = call.kind == CallKind::Send && !address;
   if (connected && name.empty()) return std::nullopt;
   std::optional<SocketKind> kind;
   if (address) {
@@ -228,7 +228,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
     return hear_hidden(call, kind_of_socket(question, call, processes), heard);
   std::optional<SocketAddress> address = call.address;
   if (address && address->family == AF_UNSPEC) {
-    if (call.kind != Kind::Send) return;  // ends a connection
+    if (call.kind != CallKind::Send) return;  // ends a connection
     address->family = AF_INET;
   }
   if (address && !address->is_internet()) {
@@ -252,7 +252,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
 void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
                                   const Violation& violation, Heard& heard) {
   const bool datagrams = attempt.protocol == IPPROTO_UDP;
-  if (attempt.kind == Kind::Connect && datagrams && attempt.to.port == kNamePort) {
+  if (attempt.kind == CallKind::Connect && datagrams && attempt.to.port == kNamePort) {
     // What it asks for comes with the next call, if this one does not fail. Nothing is sent: the
     // socket has nowhere to send to.
     asking_.insert_or_assign(asker, violation);
@@ -267,10 +267,10 @@ void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
     asking_.erase(asker);
   }
   // A listener that nobody can reach: told so at once, and not left waiting.
-  if (attempt.kind == Kind::Listen) heard.answer = -EADDRNOTAVAIL;
+  if (attempt.kind == CallKind::Listen) heard.answer = -EADDRNOTAVAIL;
   // A datagram socket is connected to see which way a packet would take, and getaddrinfo() does
   // that for every "localhost".
-  if (datagrams && attempt.kind == Kind::Connect && attempt.to.is_loopback()) return;
+  if (datagrams && attempt.kind == CallKind::Connect && attempt.to.is_loopback()) return;
   heard.violations.push_back(violation);
 }
 
@@ -278,7 +278,7 @@ NetworkObserver::Heard NetworkObserver::hear(const seccomp_notif& question,
                                              ProcessReader& processes) {
   Heard heard;
   for (const NetworkCall& call : read_network_calls(question)) {
-    if (call.kind == Kind::Socket || call.kind == Kind::Ring)
+    if (call.kind == CallKind::Socket || call.kind == CallKind::Ring)
       hear_socket(question, call, heard);
     else
       hear_call(question, call, processes, heard);

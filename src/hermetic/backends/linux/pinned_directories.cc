@@ -7,22 +7,22 @@
 namespace hermetic::linux_backend {
 namespace {
 
-using Kind = ViewEntry::Kind;
+using EntryKind = ViewEntry::Kind;
 
-bool is_writable(Kind kind) {
-  return kind == Kind::Output || kind == Kind::OutputInPlace || kind == Kind::Temp;
+bool is_writable(EntryKind kind) {
+  return kind == EntryKind::Output || kind == EntryKind::OutputInPlace || kind == EntryKind::Temp;
 }
 
 // Links and files that are made in a writable tree are part of it, and may go.
-bool is_mounted(Kind kind) {
-  return kind != Kind::Directory && kind != Kind::Link && kind != Kind::File;
+bool is_mounted(EntryKind kind) {
+  return kind != EntryKind::Directory && kind != EntryKind::Link && kind != EntryKind::File;
 }
 
 }  // namespace
 
 PinnedDirectories::PinnedDirectories(const std::vector<ViewEntry>& view) {
   for (const ViewEntry& entry : view)
-    if (entry.kind != Kind::Directory)
+    if (entry.kind != EntryKind::Directory)
       (is_writable(entry.kind) ? writable_ : others_).insert(entry.path);
 }
 

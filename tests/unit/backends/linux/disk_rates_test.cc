@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Kind = ViewEntry::Kind;
+using EntryKind = ViewEntry::Kind;
 
 constexpr std::string_view kMounts =
     "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
@@ -58,10 +58,10 @@ class DiskRates : public ::testing::Test {
 };
 
 ViewEntry input(const std::string& path) {
-  return {.kind = Kind::Input, .path = path, .source = path};
+  return {.kind = EntryKind::Input, .path = path, .source = path};
 }
 ViewEntry in_place(const std::string& path) {
-  return {.kind = Kind::OutputInPlace, .path = path, .source = path};
+  return {.kind = EntryKind::OutputInPlace, .path = path, .source = path};
 }
 
 TEST_F(DiskRates, AreThoseOfTheWholeDisk) {

@@ -8,13 +8,13 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Kind = ViewEntry::Kind;
+using EntryKind = ViewEntry::Kind;
 
 TEST(PinnedDirectories, AreTheWayFromAWritableTreeToWhatIsMountedInIt) {
-  const std::vector<ViewEntry> view = {{.kind = Kind::OutputInPlace, .path = "/o"},
-                                       {.kind = Kind::Directory, .path = "/o/a"},
-                                       {.kind = Kind::Hidden, .path = "/o/a/b/key"},
-                                       {.kind = Kind::Temp, .path = "/o/a/c/t"}};
+  const std::vector<ViewEntry> view = {{.kind = EntryKind::OutputInPlace, .path = "/o"},
+                                       {.kind = EntryKind::Directory, .path = "/o/a"},
+                                       {.kind = EntryKind::Hidden, .path = "/o/a/b/key"},
+                                       {.kind = EntryKind::Temp, .path = "/o/a/c/t"}};
   PinnedDirectories pinned(view);
   EXPECT_THAT(pinned.above(view[0]), IsEmpty());
   EXPECT_THAT(pinned.above(view[1]), IsEmpty()) << "it holds nothing itself";
@@ -23,11 +23,11 @@ TEST(PinnedDirectories, AreTheWayFromAWritableTreeToWhatIsMountedInIt) {
 }
 
 TEST(PinnedDirectories, AreNoneWhereNothingCanBeMoved) {
-  const std::vector<ViewEntry> view = {{.kind = Kind::Output, .path = "/o"},
-                                       {.kind = Kind::Input, .path = "/o/in"},
-                                       {.kind = Kind::Hidden, .path = "/o/in/a/b"},
-                                       {.kind = Kind::Link, .path = "/o/x/link"},
-                                       {.kind = Kind::Input, .path = "/usr/lib/x"}};
+  const std::vector<ViewEntry> view = {{.kind = EntryKind::Output, .path = "/o"},
+                                       {.kind = EntryKind::Input, .path = "/o/in"},
+                                       {.kind = EntryKind::Hidden, .path = "/o/in/a/b"},
+                                       {.kind = EntryKind::Link, .path = "/o/x/link"},
+                                       {.kind = EntryKind::Input, .path = "/usr/lib/x"}};
   PinnedDirectories pinned(view);
   for (const ViewEntry& entry : view) EXPECT_THAT(pinned.above(entry), IsEmpty()) << entry.path;
 }
