@@ -253,6 +253,12 @@ SERVER
   (cd package && npm install --package-lock-only --offline --no-audit --no-fund --silent --cache "$PWD/../npm")
   run -0 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- node -e 'console.log(require("dep"))'
   [ "$output" = 'from dep' ]
+  # What npm would prefer to the lockfile, and settings of its own, under another key.
+  echo '{"name": "app", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "app"}}}' >package/npm-shrinkwrap.json
+  echo 'dry-run=true' >package/.npmrc
+  echo >>package/package.json
+  run -0 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- node -e 'console.log(require("dep"))'
+  [ "$output" = 'from dep' ]
   echo 'module.exports = "another"' >source/main.js
   (cd source && npm pack --silent --pack-destination ../package >/dev/null)
   run -0 hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json -- node -e 'console.log(require("dep"))'

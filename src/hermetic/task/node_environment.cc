@@ -17,10 +17,14 @@ namespace {
 
 constexpr const char* kNpmCache = "/task/npm";
 
-// $1: the folder of the lockfile. What else is there may be packages that it names by a path.
+// $1: the folder of the lockfile: it may have archives that the lockfile names by a path. Settings
+// of npm and the other lockfile, which it would prefer, stay behind. $2: npm's cache; $3, $4: the
+// lockfile and package.json.
 constexpr const char* kNodeScript = R"sh(set -eu
 cp -r "$1"/. .
-rm -rf node_modules .git
+rm -rf node_modules .git .npmrc npm-shrinkwrap.json package-lock.json package.json
+cp "$3" package-lock.json
+cp "$4" package.json
 npm ci --offline --ignore-scripts --no-audit --no-fund --loglevel=error --cache "$2" >&2
 for name in ./* ./.[!.]*; do
   if [ "$name" != ./node_modules ]; then rm -rf "$name"; fi
@@ -76,10 +80,13 @@ Result<NodeEnvironment> node_environment(const NodeRequest& request, Cache& cach
                           .command = {"sh", "-c", kNodeScript, "sh", folder,
                                       request.cache.empty() ? "/tmp/npm" : kNpmCache},
                           .inputs = {folder},
-                          .tree = kWorktree};
+                          .tree = kWorktree,
+                          .texts = {{"lockfile", text}, {"package", package}}};
   if (!request.cache.empty()) preparation.scratch[kNpmCache] = TRY(real_path_of(request.cache));
   environment.cached = TRY(cache.get("node", environment.hash, [&](const std::string& place) {
     preparation.place = place;
+    for (const auto& [name, unused] : preparation.texts)
+      preparation.command.push_back(place + "/" + name);
     return prepare(preparation, backend);
   }));
   return environment;

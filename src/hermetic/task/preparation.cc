@@ -1,5 +1,6 @@
 #include "hermetic/task/preparation.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 
 #include "hermetic/base/text.h"
+#include "hermetic/base/unique_fd.h"
 #include "hermetic/engine/execute.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
@@ -34,9 +36,18 @@ Result<void> make_private_directory(const std::string& path) {
   return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
 }
 
+Result<void> write_text(const std::string& path, const std::string& text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open() ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return system_error(fmt::format("cannot write '{}'", printable(path)), errno);
+  return {};
+}
+
 Result<std::string> run(const Preparation& preparation, SpecBuilder builder, Backend& backend) {
   for (const std::string& directory : toolchain_directories()) builder.input(directory);
   for (const std::string& input : preparation.inputs) builder.input(input);
+  for (const auto& [name, text] : preparation.texts) builder.input(preparation.place + "/" + name);
   for (const auto& [path, directory] : preparation.scratch) builder.temp_over(path, {directory});
   builder.network(preparation.network).caller_environment({});
   const Spec spec = TRY(builder.build());
@@ -61,6 +72,8 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   const std::string changes = preparation.place + "/changes";
   TRY(make_private_directory(empty));
   TRY(make_private_directory(changes));
+  for (const auto& [name, text] : preparation.texts)
+    TRY(write_text(preparation.place + "/" + name, text));
   builder.directory(preparation.tree)
       .temp_over(preparation.tree, preparation.over.empty() ? std::vector{empty} : preparation.over,
                  changes);
@@ -68,6 +81,8 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   if (::rename((changes + "/upper").c_str(), (preparation.place + "/upper").c_str()) != 0)
     return system_error(fmt::format("cannot keep '{}'", printable(preparation.place)), errno);
   for (const std::string& done : {changes, empty}) (void)::rmdir(done.c_str());
+  for (const auto& [name, text] : preparation.texts)
+    (void)::unlink((preparation.place + "/" + name).c_str());
   return said;
 }
 

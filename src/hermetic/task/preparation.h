@@ -25,6 +25,9 @@ struct Preparation {
   std::vector<std::string> over = {};    // what `tree` starts as; nothing: empty
   std::map<std::string, std::string> scratch = {};  // paths inside that start as directories of the
                                                     // host and are thrown away
+  // Files in `place` by name: texts that were read before, so that what becomes of the files they
+  // came from changes nothing. Inputs; gone afterwards.
+  std::map<std::string, std::string> texts = {};
   NetworkPolicy network = {};
 };
 

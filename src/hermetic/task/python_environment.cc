@@ -1,18 +1,14 @@
 #include "hermetic/task/python_environment.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <optional>
 #include <vector>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/base/unique_fd.h"
 #include "hermetic/task/host_program.h"
 #include "hermetic/task/preparation.h"
 
@@ -37,14 +33,6 @@ echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z 
   sha256sum | cut -d' ' -f1)"
 /task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
 )sh";
-
-Result<void> write_copy(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file.is_open() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return system_error(fmt::format("cannot write '{}'", printable(path)), errno);
-  return {};
-}
 
 // The value of a line "key value" of what the script says.
 std::string fact(const std::string& facts, const std::string& key) {
@@ -84,26 +72,19 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   const std::string key = sha256(
       fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kPythonScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {
-    // What was read is what pip is given, whatever becomes of the file meanwhile.
-    const std::string copy = lockfile ? place + "/lockfile" : "";
+    Preparation preparation{.what = "a Python environment",
+                            .command = {"sh", "-c", kPythonScript, "sh", interpreter},
+                            .inputs = inputs,
+                            .tree = kEnvironment,
+                            .place = place,
+                            .network = request.network};
+    preparation.command.push_back(lockfile ? place + "/lockfile" : "");
+    preparation.command.insert(preparation.command.end(), options.begin(), options.end());
     if (lockfile) {
-      TRY(write_copy(copy, lockfile->text));
-      inputs.push_back(copy);
+      preparation.what = fmt::format("the Python environment of '{}'", printable(request.lockfile));
+      preparation.texts["lockfile"] = lockfile->text;
     }
-    std::vector<std::string> command = {"sh", "-c", kPythonScript, "sh", interpreter, copy};
-    command.insert(command.end(), options.begin(), options.end());
-    const std::string what =
-        lockfile ? fmt::format("the Python environment of '{}'", printable(request.lockfile))
-                 : "a Python environment";
-    std::string facts = TRY(prepare({.what = what,
-                                     .command = std::move(command),
-                                     .inputs = inputs,
-                                     .tree = kEnvironment,
-                                     .place = place,
-                                     .network = request.network},
-                                    backend));
-    if (lockfile) (void)::unlink(copy.c_str());
-    return facts;
+    return prepare(preparation, backend);
   };
   environment.cached = TRY(cache.get("venv", key, make));
   const std::string& facts = environment.cached.facts;
