@@ -9,7 +9,7 @@ import ctypes
 import os
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
-from typing import Any, Callable, List, Optional, Sequence, Type
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
 
 from .errors import (INTERNAL, INVALID, SYSTEM, UNSUPPORTED, HermeticError, InvalidSpecError,
                      SystemFailure, UnsupportedError)
@@ -24,7 +24,7 @@ EventCallback = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 _TEXTS = POINTER(c_char_p)
 
 # name: result, arguments. Those that fail take an error last; it is added here.
-_FAILING = {
+_FAILING: Dict[str, Tuple[Any, List[Any]]] = {
     "hermetic_draft_new": (c_void_p, []),
     "hermetic_draft_from_text": (c_void_p, [c_char_p, c_size_t, c_char_p, c_char_p, c_char_p]),
     "hermetic_draft_from_file": (c_void_p, [c_char_p, c_char_p]),
@@ -54,7 +54,7 @@ _FAILING = {
     "hermetic_run_kill": (c_int, [c_void_p]),
     "hermetic_run_snapshot": (c_void_p, [c_void_p]),
 }
-_PLAIN = {
+_PLAIN: Dict[str, Tuple[Any, List[Any]]] = {
     "hermetic_version": (c_char_p, []),
     "hermetic_abi_version": (c_int, []),
     "hermetic_string_free": (None, [c_void_p]),
@@ -163,6 +163,10 @@ def checked(value: bytes) -> bytes:
     if b"\0" in value:
         raise ValueError("embedded null byte")
     return value
+
+
+def no_event_callback() -> Any:
+    return EventCallback(0)
 
 
 def event_callback(heard: Callable[[bytes], None]) -> Any:

@@ -197,7 +197,8 @@ def run(command: Optional[Sequence[PathLike]] = None, *, timeout: Optional[float
 
     Without a spec the command can read the toolchain and the current directory, and nothing else.
     """
-    result = finish(start(command, **{"events": False, **options}), timeout)
+    options.setdefault("events", False)
+    result = finish(start(command, **options), timeout)
     if check:
         result.check_returncode()
     return result

@@ -50,7 +50,7 @@ class Supervisor:
         self._lost = 0
         self._heard = 0
         self._listeners: List[Callable[[], None]] = []
-        self._callback = _native.event_callback(self._hear) if listens else _native.EventCallback()
+        self._callback = _native.event_callback(self._hear) if listens else _native.no_event_callback()
         self._thread = threading.Thread(target=self._supervise, name="hermetic", daemon=True)
 
     def begin(self) -> None:

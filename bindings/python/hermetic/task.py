@@ -14,8 +14,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import _native
 from ._asynchronous import AsyncRun
-from ._run import Decoding, Result, Run, finish
-from ._streams import PIPE, Stream, Streams
+from ._run import Result, Run, finish
+from ._streams import PIPE, Decoding, Stream, Streams
 from .errors import InvalidSpecError
 from .spec import BuiltSpec, PathLike
 
@@ -50,14 +50,14 @@ class HermeticRun:
         self._owner = os.getpid()
         self._manifest: Dict[str, Any] = {}
         self._running: List[Run] = []
+        paths = {"repo": repo, "lockfile": lockfile, "python": python, "node_lockfile": node_lockfile,
+                 "npm_cache": npm_cache, "config": config, "scratch": scratch, "cache": cache}
         given = {
             "task_id": task_id, "seed": seed, "sha": sha if sha is not None else base_sha, "from": snapshot,
-            "repo": _absolute(repo), "lockfile": _absolute(lockfile), "python": _absolute(python),
-            "node_lockfile": _absolute(node_lockfile), "npm_cache": _absolute(npm_cache),
-            "config": _absolute(config), "scratch": _absolute(scratch), "cache": _absolute(cache),
             "sparse": list(sparse) or None,
             "wheels": [_absolute(folder) for folder in wheels] or None,
             "spec": dict(spec) if spec else None,
+            **{name: _absolute(path) for name, path in paths.items() if path is not None},
         }
         self._request = {name: value for name, value in given.items() if value is not None}
 
@@ -99,7 +99,8 @@ class HermeticRun:
     def run(self, command: Sequence[PathLike], *, timeout: Optional[float] = None, check: bool = False,
             **options: Any) -> Result:
         """Runs a command in the worktree and waits for it."""
-        result = finish(self.start(command, **{"events": False, **options}), timeout)
+        options.setdefault("events", False)
+        result = finish(self.start(command, **options), timeout)
         self.note(result)
         if check:
             result.check_returncode()
@@ -108,7 +109,8 @@ class HermeticRun:
     async def run_async(self, command: Sequence[PathLike], *, timeout: Optional[float] = None, check: bool = False,
                         **options: Any) -> Result:
         """run() for asyncio. If it is cancelled, the command is ended first."""
-        run = AsyncRun(self.start(command, **{"events": False, **options}))
+        options.setdefault("events", False)
+        run = AsyncRun(self.start(command, **options))
         try:
             result = await run.wait(timeout)
         finally:
@@ -193,5 +195,5 @@ class HermeticRun:
 Task = HermeticRun
 
 
-def _absolute(path: Optional[PathLike]) -> Optional[str]:
-    return None if path is None else os.path.abspath(os.fsdecode(path))
+def _absolute(path: PathLike) -> str:
+    return os.path.abspath(os.fsdecode(path))
