@@ -93,8 +93,7 @@ std::string report_as_code_quality(const Report& report) {
     for (const Breach& breach : step.breaches) add(breach.rule_id, breach.message);
     if (step.breaches.empty() && step.verdict != StepVerdict::Pass) add("step", step.reason);
   }
-  constexpr int kIndent = 2;
-  return list.dump(kIndent) + "\n";
+  return readable_json(list);
 }
 
 }  // namespace hermetic::gate

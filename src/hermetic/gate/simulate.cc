@@ -11,6 +11,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/gate/judge.h"
 #include "hermetic/gate/step_files.h"
+#include "hermetic/record/canonical_json.h"
 
 namespace hermetic::gate {
 namespace {
@@ -87,8 +88,7 @@ std::string as_json(const Policy& policy, const std::vector<SimulatedStep>& step
   }
   const json document = {
       {"policy", printable(policy.file)}, {"fails", fails}, {"steps", std::move(list)}};
-  constexpr int kIndent = 2;
-  return document.dump(kIndent) + "\n";
+  return readable_json(document);
 }
 
 }  // namespace hermetic::gate

@@ -6,6 +6,7 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
+#include "hermetic/record/canonical_json.h"
 #include "hermetic/record/evidence.h"
 
 namespace hermetic::gate {
@@ -13,16 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kIndent = 2;
-
 json act_as_json(const NetworkAct& act) {
   return {{"act", act.act},           {"subject", act.subject},
           {"host", act.host},         {"port", act.port},
           {"loopback", act.loopback}, {"verdict", act.denied ? "deny" : "allow"},
           {"processes", act.chain},   {"count", act.count}};
 }
-
-std::string pretty(const json& document) { return document.dump(kIndent) + "\n"; }
 
 }  // namespace
 
@@ -45,14 +42,15 @@ Result<void> write_step_files(EvidenceFolder& folder, const std::string& prefix,
   for (const NetworkAct& act : network_acts(*report.run, redaction))
     (is_listener(act) ? listeners : network).push_back(act_as_json(act));
   if (!facts.policy.capture_open_sockets) listeners.clear();
-  TRY(folder.write(prefix + "network.json", pretty(network)));
-  TRY(folder.write(prefix + "listeners.json", pretty(listeners)));
+  TRY(folder.write(prefix + "network.json", readable_json(network)));
+  TRY(folder.write(prefix + "listeners.json", readable_json(listeners)));
   json names = json::array();
   for (const auto& [name, value] : facts.environment.variables) names.push_back(printable(name));
   json stripped = json::array();
   for (const std::string& name : facts.environment.stripped) stripped.push_back(printable(name));
-  return folder.write(prefix + "environment.json",
-                      pretty({{"passed", std::move(names)}, {"stripped", std::move(stripped)}}));
+  return folder.write(
+      prefix + "environment.json",
+      readable_json({{"passed", std::move(names)}, {"stripped", std::move(stripped)}}));
 }
 
 Result<std::vector<NetworkAct>> read_network_acts(const std::string& file) {

@@ -90,4 +90,6 @@ std::string canonical_json(const json& document) {
   return text.str();
 }
 
+std::string readable_json(const nlohmann::json& document) { return document.dump(2) + "\n"; }
+
 }  // namespace hermetic

@@ -15,10 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kIndent = 2;
-
-std::string pretty(const json& document) { return document.dump(kIndent) + "\n"; }
-
 json samples_as_json(const std::vector<Usage>& samples) {
   json list = json::array();
   for (const Usage& sample : samples) list.push_back(json::parse(sample_line(sample)));
@@ -42,14 +38,14 @@ Result<void> write_run_files(EvidenceFolder& folder, const std::string& prefix,
                              const Redaction& redaction) {
   const RunRecord& run = *step.run;
   TRY(folder.write(prefix + std::string(kManifestFile), step.manifest->canonical()));
-  TRY(folder.write(prefix + "inputs.json", pretty(listings(inputs))));
+  TRY(folder.write(prefix + "inputs.json", readable_json(listings(inputs))));
   TRY(folder.write(prefix + "stdout.txt", step.standard_output));
   TRY(folder.write(prefix + "stderr.txt", step.standard_error));
   TRY(folder.write(prefix + "process_tree.json",
-                   pretty(process_tree_as_json(run.processes, redaction))));
+                   readable_json(process_tree_as_json(run.processes, redaction))));
   json usage = usage_as_json(run.outcome.usage);
   usage["samples"] = samples_as_json(run.samples);
-  return folder.write(prefix + "usage.json", pretty(usage));
+  return folder.write(prefix + "usage.json", readable_json(usage));
 }
 
 Result<void> write_conclusion(EvidenceFolder& folder, const Report& report,

@@ -347,8 +347,7 @@ std::string check_as_json(const EvidenceCheck& check) {
                          {"unsigned_statements", check.unsigned_statements},
                          {"signers", check.signers},
                          {"signatures_checked", check.key_was_given}};
-  constexpr int kIndent = 2;
-  return document.dump(kIndent) + "\n";
+  return readable_json(document);
 }
 
 }  // namespace hermetic

@@ -14,6 +14,7 @@
 #include "hermetic/base/digest.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
+#include "hermetic/record/canonical_json.h"
 #include "hermetic/record/evidence_folder.h"
 
 namespace hermetic {
@@ -199,8 +200,7 @@ std::string diff_as_json(const EvidenceDiff& diff) {
                          {"second", "sha256:" + diff.second_digest},
                          {"reasons", diff.reasons},
                          {"differences", std::move(differences)}};
-  constexpr int kIndent = 2;
-  return document.dump(kIndent) + "\n";
+  return readable_json(document);
 }
 
 }  // namespace hermetic

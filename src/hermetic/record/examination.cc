@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hermetic/record/canonical_json.h"
+
 namespace hermetic {
 
 std::string examination_as_json(const Examination& examination) {
@@ -16,7 +18,7 @@ std::string examination_as_json(const Examination& examination) {
     if (row.tried) entry["tried"] = {{"held", row.tried->held}, {"detail", row.tried->detail}};
     document["clauses"].push_back(std::move(entry));
   }
-  return document.dump(2) + "\n";
+  return readable_json(document);
 }
 
 }  // namespace hermetic

@@ -12,6 +12,7 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/record/canonical_json.h"
 #include "hermetic/record/usage_json.h"
 
 namespace hermetic {
@@ -97,7 +98,7 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
   for (const PublishedOutput& output : outcome.outputs)
     document["outputs"].push_back(output_as_json(output));
   document["usage"] = usage_as_json(outcome.usage);
-  return document.dump(2) + "\n";
+  return readable_json(document);
 }
 
 Result<void> write_file_whole(const std::string& path, std::string_view text) {

@@ -161,7 +161,7 @@ std::string task_metrics(const std::vector<Durations>& runs) {
   metrics["sandbox_cleanup_ms_p95"] = over_all(&Durations::cleanup, 95);
   metrics["network_guard_install_ms"] = over_all(&Durations::guard, 50);
   metrics["runs"] = runs.size();
-  return metrics.dump(2) + "\n";
+  return readable_json(metrics);
 }
 
 }  // namespace hermetic::task
