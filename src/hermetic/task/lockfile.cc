@@ -5,7 +5,7 @@
 #include <cctype>
 #include <utility>
 
-#include "hermetic/base/text.h"
+#include "hermetic/spec/node_reader.h"
 #include "hermetic/task/python_environment.h"
 
 namespace hermetic::task {
@@ -49,13 +49,14 @@ Result<Lockfile> parse_lockfile(std::string_view text, const std::string& file) 
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     const auto refuse = [&](std::string_view what, std::string_view remedy) {
-      return invalid(fmt::format("'{}' {}", printable(line), what), std::string(remedy),
+      return invalid(fmt::format("'{}' {}", shown(line), what), std::string(remedy),
                      {file, number, 1});
     };
     if (line.starts_with('#')) continue;  // nothing is continued by a comment
     const bool goes_on = line.ends_with('\\');
     if (goes_on) line = trimmed(line.substr(0, line.size() - 1));
-    const bool is_continuation = std::exchange(continued, goes_on);
+    // A backslash alone continues what was begun before it, or nothing.
+    const bool is_continuation = std::exchange(continued, goes_on && (continued || !line.empty()));
     if (const std::size_t comment = line.find(" #"); comment != std::string_view::npos)
       line = trimmed(line.substr(0, comment));
     if (line.empty()) continue;
@@ -73,7 +74,7 @@ Result<Lockfile> parse_lockfile(std::string_view text, const std::string& file) 
       const std::string_view requirement = trimmed(line.substr(0, option));
       const std::size_t pin = requirement.find("==");
       if (pin == std::string_view::npos || !is_name(trimmed(requirement.substr(0, pin))) ||
-          requirement.find_first_of("*@$") != std::string_view::npos)
+          requirement.find_first_of("*@$\\") != std::string_view::npos)
         return refuse("is not pinned", "write name==version");
       lockfile.names.emplace_back(trimmed(requirement.substr(0, pin)));
       if (!lockfile.text.empty()) lockfile.text += '\n';

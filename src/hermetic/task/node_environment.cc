@@ -9,6 +9,7 @@
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
+#include "hermetic/spec/node_reader.h"
 #include "hermetic/task/host_program.h"
 #include "hermetic/task/preparation.h"
 
@@ -54,7 +55,7 @@ Result<void> check_node_lockfile(std::string_view text, const std::string& file)
     const bool pinned = package.is_object() && package.contains("integrity") &&
                         package["integrity"].is_string() && package["integrity"] != "";
     if (has("link", true) || (!pinned && !has("inBundle", true)))
-      return refuse(fmt::format("the package '{}' has no digest", printable(name)),
+      return refuse(fmt::format("the package '{}' has no digest", shown(name)),
                     "pack it (npm pack): a folder or file could be another one tomorrow");
   }
   return {};

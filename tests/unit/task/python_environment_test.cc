@@ -83,6 +83,13 @@ TEST(Lockfiles, NameTheLineThatIsNotPinned) {
     EXPECT_THAT(refusal(line), HasSubstr("is not pinned")) << line;
 }
 
+// To pip the second of them would continue the line.
+TEST(Lockfiles, HaveNoBackslashThatStays) {
+  EXPECT_THAT(refusal("a==1\\\\\nb==2\n"), HasSubstr("1: 'a==1"));
+}
+
+TEST(Lockfiles, AreQuotedInPart) { EXPECT_LT(refusal(std::string(100'000, 'a')).size(), 1000U); }
+
 TEST(Lockfiles, HaveNoOptions) {
   for (const char* line :
        {"-e .", "-r other.txt", "--index-url https://example.org", "--find-links=/x", "-c x",
@@ -96,6 +103,9 @@ TEST(Lockfiles, HaveNoOptions) {
 
 TEST(Lockfiles, ContinueWithHashesOnly) {
   EXPECT_EQ(refusal("a==1 \\\nb==2\n"), "2: 'b==2' does not belong to a requirement");
+  // A backslash alone: nothing was begun.
+  EXPECT_THAT(refusal("\\\n--hash=sha256:01\n"), HasSubstr("is an option"));
+  EXPECT_EQ(parsed("a==1 \\\n\\\n--hash=sha256:01\n").text, "a==1 --hash=sha256:01\n");
   EXPECT_THAT(refusal("a==1 \\\n-r other.txt\n"), HasSubstr("2: '-r other.txt' has an option"));
 }
 
