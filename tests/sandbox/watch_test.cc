@@ -293,7 +293,7 @@ TEST(WatchUnderAttack, LosesNothingOfAStorm) {
 // What was heard may be one or the other; that something was tried is heard each time.
 TEST(WatchUnderAttack, HearsOfEachCallWhoseArgumentsAreSwapped) {
   const Seen seen = watch(attempt({"swap", "2000"}));
-  EXPECT_EQ(seen.outcome.violations.size(), 2U) << "one or the other";
+  EXPECT_LE(seen.outcome.violations.size(), 2U) << "one or the other, and no third";
   std::uint64_t heard = 0;
   for (const Violation& violation : seen.outcome.violations) heard += violation.count;
   EXPECT_EQ(heard, 2000U);
