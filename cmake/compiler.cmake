@@ -9,7 +9,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
-# The presets but clang compile ten files of a target at a time (CMAKE_UNITY_BUILD): a fifth of the time, most of
+# The presets but clang compile twenty files of a target at a time (CMAKE_UNITY_BUILD): a fifth of the time, most of
 # which goes into the templates of fmt, JSON and the standard library. So the names in unnamed namespaces of one
 # layer differ; that every file includes what it uses is seen by the clang preset.
 

@@ -69,15 +69,15 @@ Result<std::string> own_program() {
   return path;
 }
 
-using Results = std::map<std::string, ProbeResult>;
+using ProbeResults = std::map<std::string, ProbeResult>;
 
 class Trials {
  public:
   Trials(Backend& backend, std::string program, std::string directory)
       : backend_(backend), program_(std::move(program)), directory_(std::move(directory)) {}
 
-  Result<Results> run() {
-    Results results = TRY(ask("usual", usual("usual")));
+  Result<ProbeResults> run() {
+    ProbeResults results = TRY(ask("usual", usual("usual")));
     try_watching(results);
     Draft strict;
     strict.strict_outputs = true;
@@ -139,7 +139,7 @@ class Trials {
     return execute(spec, backend_, options, events);
   }
 
-  Result<Results> ask(std::string_view what, const SpecBuilder& builder) const {
+  Result<ProbeResults> ask(std::string_view what, const SpecBuilder& builder) const {
     const Finished finished = TRY(execute_here(builder));
     if (!finished.outcome.success())
       return unsupported(fmt::format("the trial '{}' did not end well: {}", what,
@@ -154,10 +154,10 @@ class Trials {
     return found != capabilities.clauses.end() && found->second.strength == Strength::Enforced;
   }
 
-  void try_one(Results& results, Clause clause, const SpecBuilder& builder) const {
+  void try_one(ProbeResults& results, Clause clause, const SpecBuilder& builder) const {
     if (!is_enforced(clause)) return;
     const std::string name(to_string(clause));
-    const Result<Results> answer = ask(name, builder);
+    const Result<ProbeResults> answer = ask(name, builder);
     if (!answer)
       results[name] = {.held = false, .detail = answer.error().message};
     else if (const auto found = answer->find(name); found != answer->end())
@@ -165,7 +165,7 @@ class Trials {
   }
 
   // What the usual trial tries to reach is known afterwards.
-  void try_watching(Results& results) const {
+  void try_watching(ProbeResults& results) const {
     if (!is_enforced(Clause::NetworkWatched)) return;
     const Result<Finished> finished = execute_here(usual("usual"));
     const std::size_t seen = finished ? finished->outcome.violations.size() : 0;
@@ -174,10 +174,10 @@ class Trials {
   }
 
   // The directory itself: inside it is changed, and afterwards it is looked at.
-  void try_layers(Results& results) const {
+  void try_layers(ProbeResults& results) const {
     if (!is_enforced(Clause::LayersUnchanged)) return;
     ProbeResult& result = results["layers-unchanged"];
-    const Result<Results> answer =
+    const Result<ProbeResults> answer =
         ask("layers-unchanged", tools_for("layers-unchanged").temp_over(directory_, {directory_}));
     if (!answer) {
       result = {.held = false, .detail = answer.error().message};
@@ -192,7 +192,7 @@ class Trials {
 
   // A command that would go over the limit is ended, or, where the kernel refuses and tells nobody,
   // ends by itself.
-  void try_limit(Results& results, Clause clause, std::string_view act,
+  void try_limit(ProbeResults& results, Clause clause, std::string_view act,
                  const ResourceLimits& limits) const {
     if (!is_enforced(clause)) return;
     SpecBuilder builder = act == "usual" ? usual(act) : tools_for(act);
@@ -226,7 +226,7 @@ class Trials {
       result = {.held = false, .detail = "the command was not ended"};
   }
 
-  void try_wall_time(Results& results) const {
+  void try_wall_time(ProbeResults& results) const {
     SpecBuilder builder = tools_for("wait");
     builder.limits({.wall_time = milliseconds(100)});
     const Result<Finished> finished = execute_here(builder);
@@ -238,7 +238,7 @@ class Trials {
 
   // A second hermetic, without outputs that it would leave behind, is killed while its command
   // waits. The command holds one end of a pipe, which closes when it is gone.
-  void try_parent_exit(Results& results) const {
+  void try_parent_exit(ProbeResults& results) const {
     std::array<int, 2> ends = {-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
     const UniqueFd reader(ends[0]);

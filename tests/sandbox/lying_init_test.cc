@@ -18,17 +18,17 @@ UniqueFd in_memory(const std::string& path) {
       ::open(("/proc/self/fd/" + std::to_string(memory.get())).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-enum class Listener { Wanted, NotWanted };
+enum class Watching { Wanted, NotWanted };
 
 // The ending of a run whose init is lying_init; NotStarted if the lie came before the start.
 Ending ending_with(const std::string& lie, const std::string& output,
-                   Listener listener = Listener::NotWanted) {
+                   Watching listener = Watching::NotWanted) {
   const UniqueFd init = in_memory(misbehave("lying_init"));
   EXPECT_TRUE(init.is_open());
   const SpecBuilder builder = sandboxed({"lying_init", lie}).output(output);
   LinuxBackend backend = LinuxBackend::make().value();
   Capabilities capabilities = backend.probe();
-  if (listener == Listener::NotWanted) capabilities.clauses.erase(Clause::NetworkWatched);
+  if (listener == Watching::NotWanted) capabilities.clauses.erase(Clause::NetworkWatched);
   const Plan plan = make_plan(builder.build().value(), capabilities).value();
   Audience events;
   linux_backend::Facts facts =
@@ -52,8 +52,8 @@ TEST(TruthfulInit, IsBelieved) {  // the control of what follows
 // Nothing starts unwatched that is to be watched.
 TEST(InitWithoutListener, IsNotBelieved) {
   const TempDir dir;
-  EXPECT_EQ(ending_with("nothing", dir / "out", Listener::Wanted), Ending(NotStarted{ECONNRESET}));
-  EXPECT_EQ(ending_with("observer", dir / "out", Listener::Wanted), Ending(NotStarted{ECONNRESET}))
+  EXPECT_EQ(ending_with("nothing", dir / "out", Watching::Wanted), Ending(NotStarted{ECONNRESET}));
+  EXPECT_EQ(ending_with("observer", dir / "out", Watching::Wanted), Ending(NotStarted{ECONNRESET}))
       << "the descriptor is of something else";
   EXPECT_FALSE(exists(dir / "out"));
 }

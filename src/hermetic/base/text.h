@@ -7,6 +7,8 @@
 
 namespace hermetic {
 
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 // Control characters, DEL, marks that turn the direction of text and bytes that are not UTF-8

@@ -12,7 +12,7 @@
 namespace hermetic::guard {
 namespace {
 
-constexpr int kMostPerTurn = 64;
+constexpr int kMostDatagramsPerTurn = 64;
 constexpr std::size_t kMostHeldBack = 16;
 constexpr std::chrono::seconds kForgotten{60};
 using Buffer = std::array<std::uint8_t, 65536>;
@@ -31,7 +31,7 @@ DatagramRelay::DatagramRelay(Poller& poller, UniqueFd socket, std::uint16_t port
 
 void DatagramRelay::on_inside() {
   Buffer buffer;  // NOLINT(*-member-init): written before it is read
-  for (int i = 0; i < kMostPerTurn; ++i) {
+  for (int i = 0; i < kMostDatagramsPerTurn; ++i) {
     SocketAddress client;
     client.size = sizeof client.storage;
     const ssize_t count = ::recvfrom(socket_.get(), buffer.data(), buffer.size(), 0,
@@ -112,7 +112,7 @@ void DatagramRelay::send_out(Flow& flow, std::span<const std::uint8_t> datagram)
 
 void DatagramRelay::on_outside(const std::shared_ptr<Flow>& flow) {
   Buffer buffer;  // NOLINT(*-member-init): written before it is read
-  for (int i = 0; i < kMostPerTurn && !flow->is_over; ++i) {
+  for (int i = 0; i < kMostDatagramsPerTurn && !flow->is_over; ++i) {
     const ssize_t count = ::recv(flow->outside.get(), buffer.data(), buffer.size(), 0);
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) continue;  // nobody listens there, now; reading it clears it

@@ -11,12 +11,13 @@
 #include <cstring>
 #include <utility>
 
+#include "hermetic/guard/dns_message.h"
+
 namespace hermetic::guard {
 namespace {
 
 constexpr std::uint16_t kPort = 53;
-constexpr std::uint16_t kLargestDatagram = 1232;  // fits every path without fragments
-constexpr int kMostAnswers = 32;                  // read per wake-up; a flood waits
+constexpr int kMostAnswers = 32;  // read per wake-up; a flood waits
 
 SocketAddress address_of(const Nameserver& server) {
   SocketAddress address = socket_address(server.address, kPort);

@@ -18,6 +18,7 @@ inline constexpr std::uint16_t kTypeAlias = 5;  // CNAME
 inline constexpr std::uint16_t kTypeAaaa = 28;
 inline constexpr std::uint16_t kClassInternet = 1;
 inline constexpr std::size_t kLargestPlainDatagram = 512;  // without EDNS0
+inline constexpr std::uint16_t kLargestDatagram = 1232;    // fits every path without fragments
 
 enum class ResponseCode : std::uint8_t {
   NoError = 0,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kDialTime{10};  // for one address
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 20U;
-constexpr std::size_t kMostPerTurn = std::size_t{16} << 20U;
+constexpr std::size_t kMostBytesPerTurn = std::size_t{16} << 20U;
 // Or who sends byte by byte would have a turn of sixteen million rounds, and the run no limits.
 constexpr int kMostRoundsPerTurn = 1024;
 // Within one machine there is no delay that a large buffer would bridge, and what is in a small one
@@ -145,7 +145,7 @@ bool Relay::pump(Flow& flow, int from, int to) {
   Turn turn;
   flow.has_more = false;
   while (!flow.is_shut) {
-    if (turn.moved > kMostPerTurn || ++turn.rounds > kMostRoundsPerTurn) {
+    if (turn.moved > kMostBytesPerTurn || ++turn.rounds > kMostRoundsPerTurn) {
       flow.has_more = true;
       break;
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hermetic/guard/allow_list.h"
+#include "hermetic/guard/dns_message.h"
 
 namespace hermetic::guard {
 namespace {
@@ -12,7 +13,6 @@ constexpr std::size_t kMostNames = 65536;
 constexpr std::uint32_t kTimeToLive = 5;  // the address never changes; whether it may be used can
 constexpr std::size_t kHeaderSize = 12;
 constexpr std::size_t kLargestStream = 65535;
-constexpr std::uint16_t kLargestDatagram = 1232;
 
 DnsMessage reply_to(const DnsMessage& query) {
   DnsMessage reply;

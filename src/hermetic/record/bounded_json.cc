@@ -8,7 +8,7 @@ namespace hermetic {
 namespace {
 
 // What hermetic writes to be read again has less than twenty levels.
-constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kDeepestValue = 100;
 
 bool is_too_deep(std::string_view text) {
   std::size_t depth = 0;
@@ -22,7 +22,7 @@ bool is_too_deep(std::string_view text) {
     else if (in_string)
       continue;
     else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) return true;
+      if (++depth > kDeepestValue) return true;
     } else if ((c == ']' || c == '}') && depth > 0) {
       --depth;
     }

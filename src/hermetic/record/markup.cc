@@ -71,8 +71,6 @@ std::string_view entity_of(char c) {
   }
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // "1." at the beginning would number a list, and "www." is made a link.
 bool dot_is_markup(std::string_view before) {
   if (before.ends_with('w') || before.ends_with('W')) return true;

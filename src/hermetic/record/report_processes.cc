@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostProcesses = 1'000;
 // Browsers give up nesting at a few hundred elements, and a level is three of them.
-constexpr std::size_t kDeepest = 50;
+constexpr std::size_t kDeepestProcess = 50;
 constexpr std::size_t kUnfolded = 4;
 constexpr std::size_t kLongestCommand = 300;
 
@@ -48,7 +48,7 @@ class ProcessPage {
       text_ += fmt::format("<li><span class=\"lone\">{}</span></li>\n", label);
       return;
     }
-    if (depth >= kDeepest) {
+    if (depth >= kDeepestProcess) {
       text_ += fmt::format("<li>{} <span class=\"soft\">and what it started</span></li>\n", label);
       return;
     }

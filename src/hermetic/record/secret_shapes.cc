@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "hermetic/base/text.h"
 #include "hermetic/record/secret_names.h"
 
 namespace hermetic {
@@ -11,7 +12,6 @@ namespace {
 using Spans = std::vector<SecretSpan>;
 constexpr std::size_t kNone = std::string_view::npos;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) {
   return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }

@@ -18,7 +18,7 @@
 namespace hermetic {
 namespace {
 
-constexpr std::string_view kSizeHint =
+constexpr std::string_view kSmallerHint =
     "declare directories instead of single files, or split the file";
 
 std::optional<int> stream_descriptor(std::string_view file) {
@@ -51,7 +51,7 @@ Result<UniqueFd> open_document(const std::string& file) {
 
 Error too_large(const std::string& file, const std::string& size) {
   return invalid(fmt::format("{} is larger than the 1 MiB that a spec file may have", size),
-                 std::string(kSizeHint), {.source = document_name(file)});
+                 std::string(kSmallerHint), {.source = document_name(file)});
 }
 
 Result<void> check_type(const std::string& file, const struct stat& status) {

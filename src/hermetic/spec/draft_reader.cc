@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/base/text.h"
 #include "hermetic/spec/declaration_reader.h"
 #include "hermetic/spec/environment.h"
 
@@ -20,7 +21,6 @@ constexpr std::size_t kLongestVariableName = 255;
 constexpr std::size_t kLongestHostname = 63;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Labels of letters, digits and inner hyphens, joined by dots (RFC 1123).
 bool is_hostname(std::string_view name) {

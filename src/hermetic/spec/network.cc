@@ -27,7 +27,6 @@ Error bad_rule(std::string_view text, std::string_view why, std::string hint) {
                  std::move(hint));
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool all_digits(std::string_view text) { return std::ranges::all_of(text, is_digit); }
 
 // A decimal number without sign, spaces or leading zeros.

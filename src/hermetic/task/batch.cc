@@ -45,10 +45,6 @@ Result<void> append(int file, std::string_view text) {
   return {};
 }
 
-double milliseconds(std::chrono::nanoseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 json line_for(const BatchTask& task, unsigned attempts, Failure failure) {
   return {{"number", task.number},
           {"task_id", task.request.id},

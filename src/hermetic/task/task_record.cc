@@ -21,10 +21,6 @@ json map_or_null(const std::optional<Map>& map) {
   return map ? json(*map) : json();
 }
 
-double milliseconds(std::chrono::nanoseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 json changes_as_json(const std::vector<Change>& changes) {
   json list = json::array();
   for (const Change& change : changes) {

@@ -64,7 +64,7 @@ TEST(RunRecorder, KeepsALongRunWithinBounds) {
     EXPECT_LT(record.samples[i - 1].wall_time, record.samples[i].wall_time);
 }
 
-Event executes(int pid, int parent, const std::string& program) {
+Event starts_program(int pid, int parent, const std::string& program) {
   return {.kind = Event::Kind::Process,
           .act = "execute",
           .subject = program,
@@ -74,10 +74,10 @@ Event executes(int pid, int parent, const std::string& program) {
 
 TEST(ProcessTree, PutsEachUnderWhoStartedIt) {
   ProcessTree tree;
-  tree.add(executes(10, 1, "/bin/sh"));
-  tree.add(executes(12, 10, "/bin/z"));
-  tree.add(executes(11, 10, "/bin/a"));
-  tree.add(executes(11, 10, "/bin/b"));
+  tree.add(starts_program(10, 1, "/bin/sh"));
+  tree.add(starts_program(12, 10, "/bin/z"));
+  tree.add(starts_program(11, 10, "/bin/a"));
+  tree.add(starts_program(11, 10, "/bin/b"));
   const std::vector<ProcessNode> roots = std::move(tree).finish();
   ASSERT_EQ(roots.size(), 1U);
   ASSERT_EQ(roots[0].children.size(), 2U);
@@ -91,7 +91,7 @@ TEST(ProcessTree, PutsEachUnderWhoStartedIt) {
 TEST(ProcessTree, KnowsASearchFromAWrapper) {
   ProcessTree tree;
   const auto asks = [&](const std::string& was, const std::string& program) {
-    Event event = executes(10, 1, program);
+    Event event = starts_program(10, 1, program);
     event.processes.front().executable = was;
     tree.add(event);
   };
@@ -106,10 +106,10 @@ TEST(ProcessTree, KnowsASearchFromAWrapper) {
 // Numbers are given out again.
 TEST(ProcessTree, NeverGoesInACircle) {
   ProcessTree tree;
-  tree.add(executes(10, 11, "/bin/a"));
-  tree.add(executes(11, 10, "/bin/b"));
-  tree.add(executes(12, 12, "/bin/c"));
-  tree.add(executes(13, 12, "/bin/d"));
+  tree.add(starts_program(10, 11, "/bin/a"));
+  tree.add(starts_program(11, 10, "/bin/b"));
+  tree.add(starts_program(12, 12, "/bin/c"));
+  tree.add(starts_program(13, 12, "/bin/d"));
   const std::vector<ProcessNode> roots = std::move(tree).finish();
   EXPECT_EQ(roots.size(), 2U);
   EXPECT_EQ(executed_programs(roots).size(), 4U);

@@ -22,7 +22,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Event denial() {
+Event denied_connect() {
   return {.kind = Event::Kind::Network,
           .act = "connect",
           .subject = "192.0.2.1:443",
@@ -63,7 +63,7 @@ TEST(SystemLog, SendsALineToSyslog) {
   Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   ASSERT_TRUE(log);
   log->record({.kind = Event::Kind::Started});
-  log->record(denial());
+  log->record(denied_connect());
   EXPECT_THAT(
       listener.receive(),
       ContainsRegex("^<14>[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]{8} hermetic\\[[0-9]+\\]: started$"));
@@ -78,7 +78,7 @@ TEST(SystemLog, SendsFieldsToTheJournalWhereThereIsOne) {
   Listener syslog(folder / "log");
   Listener journal(folder / "journal");
   Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
-  log->record(denial());
+  log->record(denied_connect());
   const std::string message = journal.receive();
   EXPECT_EQ(syslog.receive(), "");
   for (const char* field :
@@ -103,7 +103,7 @@ TEST(SystemLog, CountsWhatAFullLogDoesNotTake) {
   Listener listener(folder / "log");
   Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   constexpr int kEvents = 5000;
-  for (int i = 0; i < kEvents; ++i) log->record(denial());
+  for (int i = 0; i < kEvents; ++i) log->record(denied_connect());
   int received = 0;
   while (!listener.receive().empty()) ++received;
   EXPECT_GT(received, 0);
@@ -118,10 +118,10 @@ TEST(SystemLog, GoesOnWhenTheServiceIsStartedAnew) {
   auto listener = std::make_unique<Listener>(folder / "journal");
   Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
   listener.reset();
-  log->record(denial());  // lost
+  log->record(denied_connect());  // lost
   // This time another service, which wants another form.
   Listener other(folder / "log");
-  log->record(denial());
+  log->record(denied_connect());
   EXPECT_THAT(other.receive(), HasSubstr("<12>"));
   EXPECT_EQ(other.receive(), "");
   const Result<void> closed = log->close();
@@ -133,17 +133,17 @@ TEST(SystemLog, LosesNothingToAServiceThatWasStartedAnewBetweenTwoEvents) {
   const TempDir folder;
   auto listener = std::make_unique<Listener>(folder / "log");
   Result<SystemLog> log = SystemLog::make(sample_redaction(), places_in(folder));
-  log->record(denial());
+  log->record(denied_connect());
   listener.reset();
   ASSERT_TRUE(std::filesystem::remove(folder / "log"));
   listener = std::make_unique<Listener>(folder / "log");
-  log->record(denial());
+  log->record(denied_connect());
   EXPECT_THAT(listener->receive(), HasSubstr("<12>"));
   EXPECT_TRUE(log->close());
 }
 
 TEST(SyslogMessage, IsCutAtAWholeCharacter) {
-  Event event = denial();
+  Event event = denied_connect();
   event.subject.clear();
   for (int i = 0; i < 3000; ++i) event.subject += "\xc3\xa9";
   const std::string message = syslog_message(event, sample_redaction(), {}, 1);

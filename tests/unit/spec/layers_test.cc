@@ -15,19 +15,19 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-SpecBuilder by_name() {
+SpecBuilder named() {
   SpecBuilder builder({"true"});
   builder.caller_environment({}).lookup(look_up_by_name);
   return builder;
 }
 
-SpecBuilder on_host() {
+SpecBuilder plain() {
   SpecBuilder builder({"true"});
   builder.caller_environment({});
   return builder;
 }
 
-std::string outcome(const SpecBuilder& builder) {
+std::string outcome_of_layers(const SpecBuilder& builder) {
   const Result<Spec> spec = builder.build();
   return spec ? "built" : to_string(spec.error());
 }
@@ -37,7 +37,7 @@ Declaration layered(std::string path, std::vector<std::string> over) {
 }
 
 TEST(Layers, AreLookedUpInTheirOrder) {
-  const Spec spec = by_name().temp_over("/w", {"/upper", "/low//er/"}, "/c/.").build().value();
+  const Spec spec = named().temp_over("/w", {"/upper", "/low//er/"}, "/c/.").build().value();
   const Tree& tree = spec.trees().front();
   EXPECT_THAT(tree.declaration.over, ElementsAre("/upper", "/low/er"));
   EXPECT_EQ(tree.declaration.changes, "/c");
@@ -48,68 +48,75 @@ TEST(Layers, AreLookedUpInTheirOrder) {
 }
 
 TEST(Layers, MayBeTheVeryPathThatTheyAreShownAt) {
-  EXPECT_EQ(outcome(by_name().temp_over("/w", {"/w"})), "built");
+  EXPECT_EQ(outcome_of_layers(named().temp_over("/w", {"/w"})), "built");
 }
 
 TEST(Layers, MayBeSharedAndMayBeInputs) {
-  EXPECT_EQ(outcome(by_name().input("/low").temp_over("/a", {"/low"}).temp_over("/b", {"/low"})),
-            "built");
+  EXPECT_EQ(
+      outcome_of_layers(named().input("/low").temp_over("/a", {"/low"}).temp_over("/b", {"/low"})),
+      "built");
 }
 
 TEST(Layers, AreNothingThatTheCommandWrites) {
   for (const char* output : {"/low", "/low/part", "/"})
-    EXPECT_THAT(outcome(by_name().temp_over("/w", {"/low"}).output(output, Publish::InPlace)),
-                HasSubstr(output == std::string("/") ? "cannot be written" : "overlap"))
+    EXPECT_THAT(
+        outcome_of_layers(named().temp_over("/w", {"/low"}).output(output, Publish::InPlace)),
+        HasSubstr(output == std::string("/") ? "cannot be written" : "overlap"))
         << output;
-  EXPECT_THAT(outcome(by_name().temp_over("/w", {"/low"}, "/low/changes")), HasSubstr("overlap"));
-  EXPECT_THAT(outcome(by_name().temp_over("/w", {"/c/low"}, "/c")), HasSubstr("overlap"));
+  EXPECT_THAT(outcome_of_layers(named().temp_over("/w", {"/low"}, "/low/changes")),
+              HasSubstr("overlap"));
+  EXPECT_THAT(outcome_of_layers(named().temp_over("/w", {"/c/low"}, "/c")), HasSubstr("overlap"));
 }
 
 TEST(Layers, ChangesAreShownToNobodyAndKeptForOne) {
-  EXPECT_THAT(outcome(by_name().temp_over("/w", {"/low"}, "/in/changes").input("/in")),
+  EXPECT_THAT(outcome_of_layers(named().temp_over("/w", {"/low"}, "/in/changes").input("/in")),
               AllOf(HasSubstr("overlap"), HasSubstr("hint: take other directories")));
-  EXPECT_THAT(outcome(by_name().temp_over("/a", {"/low"}, "/c").temp_over("/b", {"/low"}, "/c")),
-              HasSubstr("overlap"));
+  EXPECT_THAT(
+      outcome_of_layers(named().temp_over("/a", {"/low"}, "/c").temp_over("/b", {"/low"}, "/c")),
+      HasSubstr("overlap"));
 }
 
 TEST(Layers, LeaveNoRoomForOtherDeclarations) {
   for (SpecBuilder other :
-       {by_name().input("/w/in"), by_name().output("/w/out"), by_name().temp("/w/temp")})
-    EXPECT_THAT(outcome(other.declare(layered("/w", {"/low"}))), HasSubstr("/w"));
+       {named().input("/w/in"), named().output("/w/out"), named().temp("/w/temp")})
+    EXPECT_THAT(outcome_of_layers(other.declare(layered("/w", {"/low"}))), HasSubstr("/w"));
   Declaration carved = layered("/w", {"/low"});
   carved.exceptions = {"/w/part"};
-  EXPECT_THAT(outcome(by_name().declare(carved)), HasSubstr("and has exceptions"));
+  EXPECT_THAT(outcome_of_layers(named().declare(carved)), HasSubstr("and has exceptions"));
   Declaration file = layered("/w", {"/low"});
   file.type = FileType::File;
-  EXPECT_THAT(outcome(by_name().declare(file)), HasSubstr("and is a file"));
+  EXPECT_THAT(outcome_of_layers(named().declare(file)), HasSubstr("and is a file"));
 }
 
 TEST(Layers, AreNeededForChanges) {
-  EXPECT_THAT(outcome(by_name().temp_over("/w", {}, "/c")), HasSubstr("but of nothing"));
+  EXPECT_THAT(outcome_of_layers(named().temp_over("/w", {}, "/c")), HasSubstr("but of nothing"));
 }
 
 TEST(Layers, AreNotTooMany) {
   std::vector<std::string> many;
   for (int i = 0; i < 64; ++i) many.push_back("/low" + std::to_string(i));
-  EXPECT_EQ(outcome(by_name().temp_over("/w", many)), "built");
+  EXPECT_EQ(outcome_of_layers(named().temp_over("/w", many)), "built");
   many.emplace_back("/one/more");
-  EXPECT_THAT(outcome(by_name().temp_over("/w", many)), HasSubstr("65 layers, more than 64"));
+  EXPECT_THAT(outcome_of_layers(named().temp_over("/w", many)),
+              HasSubstr("65 layers, more than 64"));
 }
 
 TEST(Layers, ArePartOfTheDigestAndTheirChangesAreNot) {
   const auto digest = [](const SpecBuilder& builder) { return builder.build().value().digest(); };
-  const std::string one = digest(by_name().temp_over("/w", {"/a", "/b"}));
-  EXPECT_NE(one, digest(by_name().temp_over("/w", {"/b", "/a"})));
-  EXPECT_NE(one, digest(by_name().temp("/w")));
-  EXPECT_EQ(one, digest(by_name().temp_over("/w", {"/a", "/b"}, "/c")));
+  const std::string one = digest(named().temp_over("/w", {"/a", "/b"}));
+  EXPECT_NE(one, digest(named().temp_over("/w", {"/b", "/a"})));
+  EXPECT_NE(one, digest(named().temp("/w")));
+  EXPECT_EQ(one, digest(named().temp_over("/w", {"/a", "/b"}, "/c")));
 }
 
 TEST(LayersOnHost, AreDirectoriesThatExist) {
   const TempDir dir;
   dir.file("file", "");
-  EXPECT_THAT(outcome(on_host().temp_over("/w", {dir / "none"})), HasSubstr("does not exist"));
-  EXPECT_THAT(outcome(on_host().temp_over("/w", {dir / "file"})), HasSubstr("is not a directory"));
-  EXPECT_EQ(outcome(on_host().temp_over("/w", {dir.path()})), "built");
+  EXPECT_THAT(outcome_of_layers(plain().temp_over("/w", {dir / "none"})),
+              HasSubstr("does not exist"));
+  EXPECT_THAT(outcome_of_layers(plain().temp_over("/w", {dir / "file"})),
+              HasSubstr("is not a directory"));
+  EXPECT_EQ(outcome_of_layers(plain().temp_over("/w", {dir.path()})), "built");
 }
 
 TEST(LayersOnHost, ChangesGoWhereNobodyElseCanWrite) {
@@ -117,10 +124,10 @@ TEST(LayersOnHost, ChangesGoWhereNobodyElseCanWrite) {
   const std::string low = dir.directory("low");
   const std::string changes = dir.directory("changes");
   ASSERT_EQ(::chmod(changes.c_str(), 0755), 0);
-  EXPECT_EQ(outcome(on_host().temp_over("/w", {low}, changes)), "built");
+  EXPECT_EQ(outcome_of_layers(plain().temp_over("/w", {low}, changes)), "built");
   for (const mode_t mode : {0775U, 0757U, 01777U}) {
     ASSERT_EQ(::chmod(changes.c_str(), mode), 0);
-    EXPECT_THAT(outcome(on_host().temp_over("/w", {low}, changes)),
+    EXPECT_THAT(outcome_of_layers(plain().temp_over("/w", {low}, changes)),
                 HasSubstr("others can write there"));
   }
 }
@@ -131,8 +138,9 @@ TEST(LayersOnHost, AreComparedAsObjects) {
   const std::string low = dir.directory("low");
   const std::string out = dir.directory("low/out");
   ASSERT_EQ(::symlink("low", (dir / "link").c_str()), 0);
-  EXPECT_THAT(outcome(on_host().temp_over("/w", {dir / "link"}).output(out, Publish::InPlace)),
-              HasSubstr("overlap"));
+  EXPECT_THAT(
+      outcome_of_layers(plain().temp_over("/w", {dir / "link"}).output(out, Publish::InPlace)),
+      HasSubstr("overlap"));
 }
 
 TEST(LayersInAFile, AreOneOrAList) {

@@ -5,10 +5,11 @@
 #include <charconv>
 #include <utility>
 
+#include "hermetic/base/text.h"
+
 namespace hermetic::observed {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 bool is_name(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
 
