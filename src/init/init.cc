@@ -18,6 +18,7 @@
 #include <linux/wait.h>
 
 #include "hermetic/backends/linux/init_protocol.h"
+#include "init/observe.h"
 #include "init/probes.h"
 #include "init/survivors.h"
 #include "init/system_calls.h"
@@ -149,54 +150,6 @@ struct StartFailure {
   volatile std::uint32_t probes_succeeded = 0;
 };
 
-// What sendmsg(2) takes, without a C library to say so.
-struct Vector {
-  void* base;
-  std::size_t size;
-};
-struct Message {
-  void* name = nullptr;
-  std::uint32_t name_size = 0;
-  Vector* vectors = nullptr;
-  std::size_t vector_count = 0;
-  void* control = nullptr;
-  std::size_t control_size = 0;
-  std::uint32_t flags = 0;
-};
-struct PassedDescriptor {
-  std::size_t size = sizeof(std::size_t) + 3 * sizeof(std::int32_t);
-  std::int32_t level = 1;  // SOL_SOCKET
-  std::int32_t type = 1;   // SCM_RIGHTS
-  std::int32_t descriptor = -1;
-  std::int32_t padding = 0;
-};
-
-// Installs the filter that asks, and hands its listener to hermetic, which answers.
-long observe(const InitConfig& config) {
-  const sock_fprog filter = {
-      .len = static_cast<unsigned short>(config.observer_count),
-      .filter = reinterpret_cast<sock_filter*>(config_bytes + observer_begin(config))};
-  // Once heard, a call waits for its answer whatever signals come: it would be asked about again.
-  constexpr long kWaitForAnswer = 1 << 5;  // since Linux 5.19
-  long listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-                       SECCOMP_FILTER_FLAG_NEW_LISTENER | kWaitForAnswer, address(&filter));
-  if (listener == -EINVAL)
-    listener = call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                    address(&filter));
-  if (listener < 0) return listener;
-  InitReport report{.kind = InitReport::Kind::Observer};
-  Vector data = {&report, sizeof report};
-  PassedDescriptor passed;
-  passed.descriptor = static_cast<std::int32_t>(listener);
-  const Message message{
-      .vectors = &data, .vector_count = 1, .control = &passed, .control_size = sizeof passed};
-  // With the key, by which the filter knows that nobody can answer yet.
-  const long sent = call(__NR_sendmsg, kInitSocket, address(&message), 0x4000 /* MSG_NOSIGNAL */, 0,
-                         0, static_cast<long>(config.program_key));
-  call(__NR_close, listener);
-  return sent;
-}
-
 long check_clock(const InitConfig& config) {
   __kernel_timespec now = {};
   const long result = call(__NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, address(&now));
@@ -204,6 +157,13 @@ long check_clock(const InitConfig& config) {
   const auto nanoseconds = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
                            static_cast<std::uint64_t>(now.tv_nsec);
   return nanoseconds < config.host_clock_nanoseconds ? 0 : -EOPNOTSUPP;
+}
+
+// Not before the listener is passed on: what a user passes at one time, in whatever programs, is
+// held against this limit of whoever passes one more, unix(7).
+long limit_open_files(unsigned long most) {
+  const rlimit64 limit = {.rlim_cur = most, .rlim_max = most};
+  return call(__NR_prlimit64, 0, RLIMIT_NOFILE, address(&limit));
 }
 
 [[noreturn]] void become_command(const InitConfig& config, char** argv, char** envp,
@@ -219,8 +179,14 @@ long check_clock(const InitConfig& config) {
   const char* directory = config_bytes + directory_begin(config);
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
   if (config.host_clock_nanoseconds != 0) check(InitStep::CheckClock, check_clock(config));
-  if (config.observer_count > 0) check(InitStep::Observe, observe(config));
+  if (config.observer_count > 0) {
+    const sock_fprog observer = {
+        .len = static_cast<unsigned short>(config.observer_count),
+        .filter = reinterpret_cast<sock_filter*>(config_bytes + observer_begin(config))};
+    check(InitStep::Observe, observe(observer, static_cast<long>(config.program_key)));
+  }
   call(__NR_close, kInitSocket);
+  if (config.open_files != 0) check(InitStep::LimitOpenFiles, limit_open_files(config.open_files));
   reset_signals();
   const sock_fprog filter = {
       .len = static_cast<unsigned short>(config.filter_count),

@@ -1,8 +1,11 @@
 // Every limit, with control groups where there are some and without any; and the same act without
 // the limit, which succeeds.
+#include <sys/socket.h>
 #include <sys/vfs.h>
 
+#include <array>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -190,6 +193,33 @@ TEST_P(Limit, OpenFiles) {
   const SpecBuilder bomb = sandboxed(use_up({"files", "100"}));
   EXPECT_EQ(run_limited(bomb, {.open_files = 20}).standard_output.text, "17 EMFILE\n");
   EXPECT_EQ(run_limited(bomb, {.open_files = 200}).standard_output.text, "100 all\n");
+}
+
+// The kernel holds all that a user's programs are passing to each other against the limit of
+// whoever passes one more: init did, and the sandbox could not be made.
+TEST_P(Limit, OpenFilesWhileOthersPassSome) {
+  constexpr int kPassed = 60;
+  std::array<int, 2> sockets = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()), 0);
+  const UniqueFd sender(sockets[0]);
+  const UniqueFd receiver(sockets[1]);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kPassed * sizeof(int))> control = {};
+  char byte = 0;
+  iovec data = {.iov_base = &byte, .iov_len = 1};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(kPassed * sizeof(int));
+  const std::vector<int> passed(kPassed, sender.get());
+  std::memcpy(CMSG_DATA(header), passed.data(), kPassed * sizeof(int));
+  ASSERT_EQ(::sendmsg(sender.get(), &message, 0), 1);
+  const SpecBuilder bomb = sandboxed(use_up({"files", "100"}));
+  EXPECT_EQ(run_limited(bomb, {.open_files = 20}).standard_output.text, "17 EMFILE\n");
 }
 
 TEST_P(Limit, IdleTime) {

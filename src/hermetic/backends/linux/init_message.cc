@@ -1,5 +1,7 @@
 #include "hermetic/backends/linux/init_message.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "hermetic/backends/linux/seccomp_filter.h"
@@ -11,6 +13,13 @@ namespace {
 std::uint64_t nanoseconds(const timespec& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// 0 would be no limit. With 1 nothing can be opened either.
+std::uint32_t open_files(const Plan& plan) {
+  if (!plan.limits.open_files) return 0;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(*plan.limits.open_files, 1, UINT32_MAX));
 }
 
 }  // namespace
@@ -32,7 +41,8 @@ std::string init_message(const Plan& plan, const Facts& facts) {
       .host_clock_nanoseconds = plan.own_uptime ? nanoseconds(facts.monotonic) : 0,
       .probes = facts.probes,
       .secret_size = static_cast<std::uint32_t>(facts.probed_secret.size()) + 1,
-      .input_size = static_cast<std::uint32_t>(facts.probed_input.size()) + 1};
+      .input_size = static_cast<std::uint32_t>(facts.probed_input.size()) + 1,
+      .open_files = open_files(plan)};
   std::string message(reinterpret_cast<const char*>(&config), sizeof config);
   message.append(reinterpret_cast<const char*>(filter.data()), 8 * filter.size());
   message.append(reinterpret_cast<const char*>(observer.data()), 8 * observer.size());

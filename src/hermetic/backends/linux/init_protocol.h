@@ -39,7 +39,7 @@ struct InitConfig {
   std::uint32_t probes = 0;       // bits; 0: nothing is tried
   std::uint32_t secret_size = 0;  // with the NUL
   std::uint32_t input_size = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t open_files = 0;  // of each process; 0: as many as the caller may
 };
 static_assert(sizeof(InitConfig) == 48);
 
@@ -73,7 +73,7 @@ inline constexpr std::size_t kLargestConfig =
   __builtin_memcpy(&config, bytes, sizeof config);
   if (std::uint64_t{config.filter_count} + config.observer_count > kMostFilterInstructions)
     return false;
-  if (config.probes >> kProbeCount != 0 || config.unused != 0) return false;
+  if (config.probes >> kProbeCount != 0) return false;
   if (config.directory_size == 0 || config.secret_size == 0 || config.input_size == 0) return false;
   return input_begin(config) + config.input_size == size &&
          bytes[secret_begin(config) - 1] == '\0' && bytes[input_begin(config) - 1] == '\0' &&
@@ -173,6 +173,7 @@ enum class InitStep : std::uint32_t {
   ChangeDirectory,
   CheckClock,
   Observe,
+  LimitOpenFiles,
   LoadFilter,
   Prove,
   Hide,

@@ -16,7 +16,6 @@ void add_limit_steps(LoweredScript& script, const Plan& plan, const Facts& facts
   if (const auto most = most_processes(plan); most && !facts.group_keeps_processes)
     limit(RLIMIT_NPROC, *most);
   if (plan.limits.file_size_bytes) limit(RLIMIT_FSIZE, *plan.limits.file_size_bytes);
-  if (plan.limits.open_files) limit(RLIMIT_NOFILE, *plan.limits.open_files);
   // Of one process alone; all together are counted by the supervisor, which is a little earlier.
   if (plan.limits.cpu_time) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*plan.limits.cpu_time);

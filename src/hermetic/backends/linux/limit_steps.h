@@ -1,4 +1,5 @@
-// The limits of a plan that hold for each process: as steps of the script.
+// The limits of a plan that hold for each process: as steps of the script, but for open files,
+// which init limits.
 #pragma once
 
 #include <cstdint>

@@ -79,6 +79,7 @@ std::string describe_init_step(InitStep step) {
     case InitStep::ChangeDirectory: return "init: entering the directory of the command";
     case InitStep::CheckClock: return "init: checking that the clock started anew";
     case InitStep::Observe: return "init: asking to be told of system calls";
+    case InitStep::LimitOpenFiles: return "init: limiting open files";
     case InitStep::LoadFilter: return "init: loading the system-call filter";
     case InitStep::Prove: return "init: trying what must fail";
     case InitStep::Hide: return "init: closing its memory to others";
