@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/file_observer.h"
+#include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/spy_image.h"
 
@@ -38,10 +39,6 @@ using Clock = std::chrono::steady_clock;
 using linux_backend::FileObserver;
 using linux_backend::NetworkCall;
 
-constexpr unsigned kWaitKillable = 1U << 5U;  // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 5.19
-// Since Linux 6.6: the one who asks and the one who answers take turns on one processor.
-constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);
-constexpr std::uint64_t kTakeTurns = 1;
 constexpr std::chrono::seconds kLastGrace{2};
 
 // Our children, also those that became ours when their parents ended.
@@ -272,7 +269,7 @@ long install(const Instructions& instructions, unsigned flags) {
 // Whoever may not without gives up set-user-id programs, as everybody in a sandbox does.
 long install_somehow(const Instructions& instructions) {
   constexpr unsigned kNewListener = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-  for (const unsigned flags : {kNewListener | kWaitKillable, kNewListener}) {
+  for (const unsigned flags : {kNewListener | linux_backend::kWaitKillable, kNewListener}) {
     long listener = install(instructions, flags);
     if (listener < 0 && errno == EACCES && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
       listener = install(instructions, flags);
@@ -389,7 +386,7 @@ Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const Run
     if (!listener) return std::move(listener).error();
     return system_error("cannot watch the command", os_error);
   }
-  (void)::ioctl(listener->get(), kSetFlags, kTakeTurns);
+  (void)::ioctl(listener->get(), linux_backend::kNotificationFlags, linux_backend::kTakeTurns);
   events.on_event({.kind = Event::Kind::Started});
   return std::unique_ptr<Run>(std::make_unique<ObservedRun>(
       process, std::move(pidfd), std::move(ours), std::move(spy), std::move(*listener), events,

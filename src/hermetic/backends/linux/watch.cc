@@ -10,15 +10,11 @@
 #include <cerrno>
 #include <chrono>
 
+#include "hermetic/backends/linux/kernel.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic::linux_backend {
 namespace {
-
-// Since Linux 6.6: the one who asks and the one who answers take turns on one processor, three
-// times as fast. The headers may be older.
-constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);
-constexpr std::uint64_t kTakeTurns = 1;
 
 // Questions, before the loop looks at the rest; fewer if they take long, as one about a thousand
 // messages does.
@@ -105,7 +101,7 @@ Watch::Watch(UniqueFd listener, NetworkObserver network, Options options)
       network_(std::move(network)),
       options_(std::move(options)),
       processes_(options_.init) {
-  (void)::ioctl(listener_.get(), kSetFlags, kTakeTurns);
+  (void)::ioctl(listener_.get(), kNotificationFlags, kTakeTurns);
 }
 
 void Watch::serve() {
