@@ -18,6 +18,7 @@
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "hermetic/backends/linux/observing_backend.h"
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/json_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -25,7 +26,6 @@
 #include "hermetic/learn/needless.h"
 #include "hermetic/learn/secrets.h"
 #include "hermetic/learn/spec_text.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/spec_builder.h"
 

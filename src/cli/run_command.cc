@@ -23,6 +23,7 @@
 #include "cli/usage_report.h"
 #include "cli/violation_report.h"
 #include "hermetic/backends/none/none_backend.h"
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"

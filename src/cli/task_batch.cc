@@ -15,7 +15,6 @@
 #include "cli/task_options.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/task/batch.h"
 
 namespace hermetic::cli {

@@ -14,8 +14,8 @@
 #include "cli/spec_options.h"
 #include "cli/task_options.h"
 #include "cli/violation_report.h"
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/task/task_record.h"
 #include "hermetic/workspace/kept_changes.h"
 

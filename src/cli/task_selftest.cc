@@ -8,8 +8,8 @@
 #include "cli/exit_code.h"
 #include "cli/spec_options.h"
 #include "cli/task_options.h"
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/run/event.h"
 #include "hermetic/task/task_record.h"
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
@@ -39,6 +40,29 @@ Result<std::string> read_whole_file(const std::string& path) {
 std::string first_line_of(const std::string& path) {
   const Result<std::string> text = read_whole_file(path);
   return text ? text->substr(0, text->find('\n')) : "";
+}
+
+Result<void> write_file_whole(const std::string& path, std::string_view text) {
+  const auto failed = [&](int os_error) {
+    return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);
+  };
+  // A pipe or /dev/stdout cannot be renamed over, and nobody reads half of a pipe.
+  struct stat status = {};
+  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
+  const UniqueFd file(
+      ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
+  if (!file.is_open()) return failed(errno);
+  int os_error = 0;
+  while (!text.empty() && os_error == 0) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno != EINTR) os_error = errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (os_error == 0 && !special && std::rename(name.c_str(), path.c_str()) != 0) os_error = errno;
+  if (os_error == 0) return {};
+  if (!special) ::unlink(name.c_str());
+  return failed(os_error);
 }
 
 }  // namespace hermetic

@@ -1,7 +1,8 @@
-// Files that are read as a whole.
+// Files that are read or written as a whole.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "hermetic/base/result.h"
 
@@ -12,5 +13,8 @@ namespace hermetic {
 
 // Its first line, without the end; "" if it cannot be read.
 [[nodiscard]] std::string first_line_of(const std::string& path);
+
+// Writes a file under a temporary name and renames it, so that nobody ever reads half of it.
+[[nodiscard]] Result<void> write_file_whole(const std::string& path, std::string_view text);
 
 }  // namespace hermetic

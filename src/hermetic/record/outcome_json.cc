@@ -1,17 +1,8 @@
 #include "hermetic/record/outcome_json.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/text.h"
-#include "hermetic/base/unique_fd.h"
 #include "hermetic/record/canonical_json.h"
 #include "hermetic/record/usage_json.h"
 
@@ -99,29 +90,6 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
     document["outputs"].push_back(output_as_json(output));
   document["usage"] = usage_as_json(outcome.usage);
   return readable_json(document);
-}
-
-Result<void> write_file_whole(const std::string& path, std::string_view text) {
-  const auto failed = [&](int os_error) {
-    return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);
-  };
-  // A pipe or /dev/stdout cannot be renamed over, and nobody reads half of a pipe.
-  struct stat status = {};
-  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  const std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
-  const UniqueFd file(
-      ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
-  if (!file.is_open()) return failed(errno);
-  int os_error = 0;
-  while (!text.empty() && os_error == 0) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno != EINTR) os_error = errno;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (os_error == 0 && !special && std::rename(name.c_str(), path.c_str()) != 0) os_error = errno;
-  if (os_error == 0) return {};
-  if (!special) ::unlink(name.c_str());
-  return failed(os_error);
 }
 
 }  // namespace hermetic

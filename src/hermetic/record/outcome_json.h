@@ -17,7 +17,4 @@ namespace hermetic {
 // The secrets are those of the command's environment.
 [[nodiscard]] std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_code);
 
-// Writes a file under a temporary name and renames it, so that nobody ever reads half of it.
-[[nodiscard]] Result<void> write_file_whole(const std::string& path, std::string_view text);
-
 }  // namespace hermetic

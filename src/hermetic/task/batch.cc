@@ -16,7 +16,6 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/record/usage_json.h"
 #include "hermetic/run/event.h"
 #include "hermetic/task/task_record.h"

@@ -102,20 +102,6 @@ std::vector<std::string> folders_of(const Repository& source) {
   return folders;
 }
 
-// The value of a line "key value" of what the script says.
-std::string fact(std::string_view facts, std::string_view key) {
-  std::string values;
-  while (!facts.empty()) {
-    const std::size_t end = std::min(facts.find('\n'), facts.size());
-    const std::string_view line = facts.substr(0, end);
-    facts.remove_prefix(std::min(end + 1, facts.size()));
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ' ') continue;
-    values += values.empty() ? "" : " ";
-    values += line.substr(key.size() + 1);
-  }
-  return values;
-}
-
 Result<std::string> lines_of(const std::vector<std::string>& directories) {
   std::string lines;
   for (const std::string& directory : directories) {

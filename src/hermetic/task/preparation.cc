@@ -1,6 +1,5 @@
 #include "hermetic/task/preparation.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/base/unique_fd.h"
 #include "hermetic/engine/execute.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
@@ -34,14 +33,6 @@ std::string last_lines(std::string_view text) {
 Result<void> make_private_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
   return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
-}
-
-Result<void> write_text(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file.is_open() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return system_error(fmt::format("cannot write '{}'", printable(path)), errno);
-  return {};
 }
 
 Result<std::string> run(const Preparation& preparation, SpecBuilder builder, Backend& backend) {
@@ -73,7 +64,7 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   TRY(make_private_directory(empty));
   TRY(make_private_directory(changes));
   for (const auto& [name, text] : preparation.texts)
-    TRY(write_text(preparation.place + "/" + name, text));
+    TRY(write_file_whole(preparation.place + "/" + name, text));
   builder.directory(preparation.tree)
       .temp_over(preparation.tree, preparation.over.empty() ? std::vector{empty} : preparation.over,
                  changes);
@@ -84,6 +75,19 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   for (const auto& [name, text] : preparation.texts)
     (void)::unlink((preparation.place + "/" + name).c_str());
   return said;
+}
+
+std::string fact(std::string_view facts, std::string_view key) {
+  std::string values;
+  while (!facts.empty()) {
+    const std::size_t end = std::min(facts.find('\n'), facts.size());
+    const std::string_view line = facts.substr(0, end);
+    facts.remove_prefix(std::min(end + 1, facts.size()));
+    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ' ') continue;
+    values += values.empty() ? "" : " ";
+    values += line.substr(key.size() + 1);
+  }
+  return values;
 }
 
 }  // namespace hermetic::task

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hermetic/base/result.h"
@@ -33,5 +34,8 @@ struct Preparation {
 
 // Runs it. Returns what it wrote to standard output; fails with what it wrote to standard error.
 [[nodiscard]] Result<std::string> prepare(const Preparation& preparation, Backend& backend);
+
+// The values of its lines "key value" in what a preparation said, separated by spaces.
+[[nodiscard]] std::string fact(std::string_view facts, std::string_view key);
 
 }  // namespace hermetic::task

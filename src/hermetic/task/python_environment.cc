@@ -34,15 +34,6 @@ echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z 
 /task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
 )sh";
 
-// The value of a line "key value" of what the script says.
-std::string fact(const std::string& facts, const std::string& key) {
-  const std::string lines = "\n" + facts;
-  const std::size_t place = lines.find("\n" + key + " ");
-  if (place == std::string::npos) return "";
-  const std::size_t begin = place + key.size() + 2;
-  return lines.substr(begin, lines.find('\n', begin) - begin);
-}
-
 }  // namespace
 
 Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache& cache,

@@ -9,7 +9,6 @@
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/record/outcome_json.h"
 #include "hermetic/workspace/run_folder.h"
 
 namespace hermetic::task {
