@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "hermetic/record/event_json.h"
-
 namespace hermetic::c {
 
 void EventRelay::on_event(const Event& event) {
@@ -22,8 +20,8 @@ void EventRelay::begin() {
 }
 
 void EventRelay::tell(const Event& event) {
-  std::string line = event_line(
-      event, {.sequence = next_++, .time = std::chrono::system_clock::now()}, redaction_);
+  std::string line =
+      lines_.line(event, {.sequence = next_++, .time = std::chrono::system_clock::now()});
   if (line.ends_with('\n')) line.pop_back();
   try {  // of a callback that is C++: the run must not end half way
     callback_(user_data_, line.c_str(), line.size());

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <ctime>
-#include <vector>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,37 +12,13 @@
 namespace hermetic {
 namespace {
 
-// In the order in which the keys are put in: what a reader looks for comes first.
-using Json = nlohmann::ordered_json;
+std::string in_quotes(const std::string& printable_text) {
+  return nlohmann::json(printable_text).dump(-1, ' ', true);
+}
 
-class EventAsJson {
- public:
-  explicit EventAsJson(const Redaction& redaction) : redaction_(redaction) {}
-
-  [[nodiscard]] std::string text(std::string_view raw) const {
-    return printable(redaction_.clean(raw));
-  }
-
-  [[nodiscard]] Json process(const ProcessFacts& facts) const {
-    Json arguments = Json::array();
-    for (const std::string& argument : redaction_.clean_arguments(facts.arguments))
-      arguments.push_back(printable(argument));
-    return {{"executable", text(facts.executable)},
-            {"arguments", std::move(arguments)},
-            {"directory", text(facts.directory)}};
-  }
-
-  [[nodiscard]] Json endpoint(const Endpoint& endpoint) const {
-    return {{"family", text(endpoint.family)},
-            {"protocol", text(endpoint.protocol)},
-            {"address", text(endpoint.address)},
-            {"port", endpoint.port},
-            {"name", text(endpoint.name)}};
-  }
-
- private:
-  const Redaction& redaction_;
-};
+bool is_same_program(const ProcessFacts& a, const ProcessFacts& b) {
+  return a.executable == b.executable && a.directory == b.directory && a.arguments == b.arguments;
+}
 
 }  // namespace
 
@@ -58,35 +34,83 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
                      (since_epoch - microseconds(seconds)).count());
 }
 
-std::string event_line(const Event& event, const EventStamp& stamp, const Redaction& redaction) {
-  const EventAsJson as_json(redaction);
-  Json line = Json::object();
-  if (stamp.sequence == EventStamp{}.sequence) line["version"] = 1;
-  line["seq"] = stamp.sequence;
-  line["kind"] = to_string(event.kind);
-  line["act"] = as_json.text(event.act);
-  line["subject"] = as_json.text(event.subject);
-  line["verdict"] = to_string(event.verdict);
-  line["rule"] = as_json.text(event.rule);
-  line["detail"] = as_json.text(event.detail);
-  line["amount"] = event.amount;
-  line["endpoint"] = event.endpoint ? as_json.endpoint(*event.endpoint) : Json();
-  line["process"] = Json();
-  line["parents"] = Json::array();
-  Json pids = Json::array();
-  for (const ProcessFacts& facts : event.processes) {
-    if (pids.empty())
-      line["process"] = as_json.process(facts);
-    else
-      line["parents"].push_back(as_json.process(facts));
-    pids.push_back({{"pid", facts.pid}, {"parent", facts.parent}});
+const std::string& EventLines::quoted(std::string_view raw) {
+  constexpr std::size_t kMost = 256;
+  constexpr std::size_t kLongest = 1024;
+  if (const auto known = known_texts_.find(raw); known != known_texts_.end()) return known->second;
+  unknown_ = in_quotes(printable(redaction_->clean(raw)));
+  if (raw.size() > kLongest) return unknown_;
+  if (known_texts_.size() >= kMost) known_texts_.clear();
+  return known_texts_.emplace(raw, std::move(unknown_)).first->second;
+}
+
+const std::string& EventLines::process(const ProcessFacts& facts) {
+  constexpr std::size_t kMost = 16;
+  constexpr std::size_t kLongest = std::size_t{64} << 10U;
+  for (const KnownProcess& known : known_processes_)
+    if (is_same_program(known.facts, facts)) return known.json;
+  std::string json = "{\"executable\":" + quoted(facts.executable) + ",\"arguments\":[";
+  const char* comma = "";
+  // By all of them: what stands before an argument may tell that it is a secret.
+  for (const std::string& argument : redaction_->clean_arguments(facts.arguments)) {
+    json += comma + in_quotes(printable(argument));
+    comma = ",";
   }
-  line["volatile"] = {
-      {"time", timestamp(stamp.time)},
-      {"since_start_us",
-       std::chrono::duration_cast<std::chrono::microseconds>(event.since_start).count()},
-      {"processes", std::move(pids)}};
-  return line.dump(-1, ' ', true) + "\n";
+  json += "],\"directory\":" + quoted(facts.directory) + "}";
+  if (json.size() > kLongest) return unknown_ = std::move(json);
+  if (known_processes_.size() < kMost)
+    return known_processes_.emplace_back(KnownProcess{facts, std::move(json)}).json;
+  KnownProcess& place = known_processes_[oldest_process_++ % kMost];
+  place = {facts, std::move(json)};
+  return place.json;
+}
+
+void EventLines::add_endpoint(std::string& line, const Endpoint& endpoint) {
+  line += "{\"family\":" + quoted(endpoint.family);
+  line += ",\"protocol\":" + quoted(endpoint.protocol);
+  line += ",\"address\":" + quoted(endpoint.address);
+  line += fmt::format(",\"port\":{},\"name\":", endpoint.port);
+  line += quoted(endpoint.name) + "}";
+}
+
+// The first is who did it.
+void EventLines::add_processes(std::string& line, const std::vector<ProcessFacts>& processes) {
+  line += ",\"process\":";
+  line += processes.empty() ? "null" : process(processes.front());
+  line += ",\"parents\":[";
+  for (std::size_t i = 1; i < processes.size(); ++i) {
+    if (i > 1) line += ',';
+    line += process(processes[i]);
+  }
+  line += ']';
+}
+
+// In this order: what a reader looks for comes first.
+std::string EventLines::line(const Event& event, const EventStamp& stamp) {
+  std::string line = stamp.sequence == EventStamp{}.sequence ? "{\"version\":1," : "{";
+  line += fmt::format("\"seq\":{},\"kind\":\"{}\"", stamp.sequence, to_string(event.kind));
+  line += ",\"act\":" + quoted(event.act);
+  line += ",\"subject\":" + quoted(event.subject);
+  line += fmt::format(",\"verdict\":\"{}\"", to_string(event.verdict));
+  line += ",\"rule\":" + quoted(event.rule);
+  line += ",\"detail\":" + quoted(event.detail);
+  line += fmt::format(",\"amount\":{},\"endpoint\":", event.amount);
+  if (event.endpoint)
+    add_endpoint(line, *event.endpoint);
+  else
+    line += "null";
+  add_processes(line, event.processes);
+  line +=
+      fmt::format(",\"volatile\":{{\"time\":\"{}\",\"since_start_us\":{},\"processes\":[",
+                  timestamp(stamp.time),
+                  std::chrono::duration_cast<std::chrono::microseconds>(event.since_start).count());
+  const char* comma = "";
+  for (const ProcessFacts& facts : event.processes) {
+    line += fmt::format("{}{{\"pid\":{},\"parent\":{}}}", comma, facts.pid, facts.parent);
+    comma = ",";
+  }
+  line += "]}}\n";
+  return line;
 }
 
 std::string event_sentence(const Event& event, const Redaction& redaction) {

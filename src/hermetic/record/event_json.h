@@ -4,8 +4,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "hermetic/record/redaction.h"
 #include "hermetic/run/event.h"
@@ -18,9 +23,34 @@ struct EventStamp {
   std::chrono::system_clock::time_point time = {};
 };
 
-// With its newline. The first line carries the version.
-[[nodiscard]] std::string event_line(const Event& event, const EventStamp& stamp,
-                                     const Redaction& redaction);
+// Remembers what texts and processes have become, within bounds: a command that tries the same a
+// thousand times is to be slowed down as little as possible.
+class EventLines {
+ public:
+  // `redaction` outlives it.
+  explicit EventLines(const Redaction& redaction) : redaction_(&redaction) {}
+
+  // With its newline. The first line carries the version.
+  [[nodiscard]] std::string line(const Event& event, const EventStamp& stamp);
+
+ private:
+  struct KnownProcess {
+    ProcessFacts facts;
+    std::string json;
+  };
+
+  // Without secrets, in quotes. Valid up to the next call.
+  [[nodiscard]] const std::string& quoted(std::string_view raw);
+  [[nodiscard]] const std::string& process(const ProcessFacts& facts);
+  void add_endpoint(std::string& line, const Endpoint& endpoint);
+  void add_processes(std::string& line, const std::vector<ProcessFacts>& processes);
+
+  const Redaction* redaction_;
+  std::map<std::string, std::string, std::less<>> known_texts_;
+  std::vector<KnownProcess> known_processes_;
+  std::size_t oldest_process_ = 0;
+  std::string unknown_;  // what was too large to be kept
+};
 
 // For people, without a newline: "denied connect to 192.0.2.1:443 by /usr/bin/curl".
 [[nodiscard]] std::string event_sentence(const Event& event, const Redaction& redaction);

@@ -28,7 +28,7 @@ Result<EventsFile> EventsFile::make(const std::string& path, const Redaction& re
 
 bool EventsFile::append(const Event& event, std::uint64_t sequence) {
   const EventStamp stamp{.sequence = sequence, .time = std::chrono::system_clock::now()};
-  return file_.append(event_line(event, stamp, *redaction_));
+  return file_.append(lines_.line(event, stamp));
 }
 
 bool EventsFile::tell_lost() {

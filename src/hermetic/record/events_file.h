@@ -35,14 +35,14 @@ class EventsFile {
 
  private:
   EventsFile(std::string path, LineFile file, const Redaction& redaction)
-      : path_(std::move(path)), file_(std::move(file)), redaction_(&redaction) {}
+      : path_(std::move(path)), file_(std::move(file)), lines_(redaction) {}
   [[nodiscard]] bool append(const Event& event, std::uint64_t sequence);
   // False if lost events could still not be told.
   [[nodiscard]] bool tell_lost();
 
   std::string path_;
   LineFile file_;
-  const Redaction* redaction_;
+  EventLines lines_;
   std::uint64_t next_ = EventStamp{}.sequence;
   std::chrono::nanoseconds last_flush_ = {};
   std::chrono::nanoseconds now_ = {};

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -42,7 +44,7 @@ EventStamp second() {
 
 TEST(EventLine, HoldsEverythingInAFixedOrder) {
   EXPECT_EQ(
-      event_line(denial(), second(), sample_redaction()),
+      EventLines(sample_redaction()).line(denial(), second()),
       R"({"seq":2,"kind":"network","act":"connect","subject":"192.0.2.1:443","verdict":"deny",)"
       R"x("rule":"network: none (hermetic.yaml:7)",)x"
       R"("detail":"curl https://me:[redacted]@example.org",)"
@@ -56,8 +58,8 @@ TEST(EventLine, HoldsEverythingInAFixedOrder) {
 }
 
 TEST(EventLine, CarriesTheVersionInTheFirstLineOnly) {
-  EXPECT_EQ(json::parse(event_line({}, {}, sample_redaction()))["version"], 1);
-  EXPECT_FALSE(json::parse(event_line({}, second(), sample_redaction())).contains("version"));
+  EXPECT_EQ(json::parse(EventLines(sample_redaction()).line({}, {}))["version"], 1);
+  EXPECT_FALSE(json::parse(EventLines(sample_redaction()).line({}, second())).contains("version"));
 }
 
 TEST(EventLine, DiffersFromRunToRunUnderVolatileOnly) {
@@ -65,8 +67,8 @@ TEST(EventLine, DiffersFromRunToRunUnderVolatileOnly) {
   other.since_start = {};
   other.processes[0].pid = 99;
   other.processes[1].parent = 1;
-  json a = json::parse(event_line(denial(), second(), sample_redaction()));
-  json b = json::parse(event_line(other, {.sequence = 2}, sample_redaction()));
+  json a = json::parse(EventLines(sample_redaction()).line(denial(), second()));
+  json b = json::parse(EventLines(sample_redaction()).line(other, {.sequence = 2}));
   EXPECT_NE(a, b);
   a.erase("volatile");
   b.erase("volatile");
@@ -85,9 +87,28 @@ TEST(EventLine, IsRedactedEverywhere) {
       .processes = {{.executable = secret, .arguments = {secret}, .directory = secret},
                     {.executable = secret, .arguments = {secret}, .directory = secret}}};
   const Redaction none(std::map<std::string, std::string>{});
-  EXPECT_NE(event_line(event, {}, none).find(secret), std::string::npos);
-  EXPECT_EQ(event_line(event, {}, sample_redaction()).find(secret), std::string::npos);
+  EXPECT_NE(EventLines(none).line(event, {}).find(secret), std::string::npos);
+  EXPECT_EQ(EventLines(sample_redaction()).line(event, {}).find(secret), std::string::npos);
   EXPECT_EQ(event_sentence(event, sample_redaction()).find(secret), std::string::npos);
+}
+
+// What it has seen before it does not write otherwise than what it sees first, and nothing of what
+// it has forgotten or mixed up.
+TEST(EventLine, IsTheSameWhateverWasWrittenBefore) {
+  EventLines lines(sample_redaction());
+  std::vector<Event> events;
+  for (int i = 0; i < 700; ++i) {
+    Event event = denial();
+    event.subject = "host " + std::to_string(i % 300);
+    event.detail = i % 50 == 0 ? std::string(2000, static_cast<char>('a' + i % 26)) : "";
+    event.processes[0].arguments.push_back(std::to_string(i % 20));
+    event.processes[1].directory = "/" + std::to_string(i % 3);
+    if (i % 60 == 0) event.processes[0].arguments.emplace_back(100'000, 'x');
+    if (i % 11 == 0) std::swap(event.processes[0].directory, event.processes[0].executable);
+    events.push_back(std::move(event));
+  }
+  for (const Event& event : events)
+    ASSERT_EQ(lines.line(event, second()), EventLines(sample_redaction()).line(event, second()));
 }
 
 TEST(EventSentence, NamesTheActAndWhoItWas) {
