@@ -513,6 +513,30 @@ PYTHON
 }
 @test "a command that does harm is recorded and cleared away all the same" { as_both does_harm; }
 
+# Whoever looks into all of it has no stack left, or no path.
+@test "directories without end are told as unlisted, and are cleared away" {
+  cd "$BATS_TEST_TMPDIR"
+  for place in worktree scratch; do
+    task --manifest deep.json -- python -c 'import os, sys
+os.chdir(sys.argv[1])
+for i in range(30000): os.mkdir("d"); os.chdir("d")' "/task/$place"
+    /usr/bin/python3 - <<'PYTHON'
+import json
+m = json.load(open("deep.json"))
+[entry] = [e for e in m["changes"] + m["scratch"] if e.get("unlisted")]
+assert entry["path"] == "/".join("d" * 501)
+PYTHON
+    nothing_left
+  done
+  run -125 task --keep-changes "$PWD/kept" -- python -c 'import os
+for i in range(600): os.mkdir("d"); os.chdir("d")'
+  [[ $output == *'more than 500 directories deep'* && ! -e kept ]]
+  run -125 hermetic task snapshot deep --repo "$BATS_FILE_TMPDIR/repo" -- python -c 'import os
+for i in range(600): os.mkdir("d"); os.chdir("d")'
+  [[ $output == *'too deep to be frozen'* ]]
+  nothing_left
+}
+
 trees() { for tree in "$HERMETIC_CACHE"/*/upper; do picture "$tree"; done; }
 @test "a command changes nothing for those that come later" {
   before=$(trees)

@@ -9,6 +9,10 @@
 
 namespace hermetic {
 
+// A command can nest directories until whoever looks into them has no stack or descriptors left.
+// What lies deeper than this is not looked at; who does not look says so.
+inline constexpr int kDeepestTree = 500;
+
 // Opens a directory for listing; a symbolic link at the end is refused.
 [[nodiscard]] Result<UniqueFd> open_directory(int parent, const std::string& name);
 

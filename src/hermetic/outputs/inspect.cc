@@ -16,8 +16,6 @@
 namespace hermetic {
 namespace {
 
-constexpr int kDeepest = 500;
-
 class Inspector {
  public:
   Inspector(const Publication& publication, Digests digests)
@@ -73,8 +71,8 @@ class Inspector {
 
   Result<std::string> visit_directory(int parent, const std::string& name, const std::string& path,
                                       int depth) {
-    if (depth > kDeepest)
-      return refuse(path, fmt::format("lies more than {} directories deep", kDeepest),
+    if (depth > kDeepestTree)
+      return refuse(path, fmt::format("lies more than {} directories deep", kDeepestTree),
                     "keep outputs flatter");
     Result<UniqueFd> opened = open_directory(parent, name);
     if (!opened && opened.error().os_error == EACCES)
@@ -109,7 +107,7 @@ Result<void> disarm_entry(int parent, const std::string& name, int depth) {
   if (set_id && ::fchmodat(parent, name.c_str(), status.st_mode & 0777, 0) != 0)
     return system_error(fmt::format("cannot clear the mode of '{}'", printable(name)), errno);
   if (!S_ISDIR(status.st_mode)) return {};
-  if (depth > kDeepest)
+  if (depth > kDeepestTree)
     return unsupported(fmt::format("'{}' lies too deep to be kept", printable(name)));
   if ((status.st_mode & 0700) != 0700)
     (void)::fchmodat(parent, name.c_str(), (status.st_mode & 0777) | 0700, 0);

@@ -20,8 +20,6 @@ namespace hermetic {
 namespace {
 
 constexpr std::size_t kMostListed = 10'000;
-// Every level of the walk holds a descriptor.
-constexpr int kDeepestFolder = 500;
 
 // Digests by what is there, not by who asks: an unreadable entry counts as that, and the command,
 // which has no more rights than the caller, could not read it either.
@@ -58,9 +56,9 @@ class TreeDigest {
 
   Result<std::string> visit_directory(int parent, const std::string& name, const std::string& path,
                                       int depth) {
-    if (depth > kDeepestFolder)
+    if (depth > kDeepestTree)
       return unsupported(
-          fmt::format("'{}' lies more than {} directories deep", printable(path), kDeepestFolder),
+          fmt::format("'{}' lies more than {} directories deep", printable(path), kDeepestTree),
           "declare a part of the input, or run without --evidence");
     Result<UniqueFd> opened = open_directory(parent, name);
     if (!opened && opened.error().os_error == EACCES) return std::string("u -");

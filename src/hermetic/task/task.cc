@@ -27,18 +27,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Result<void> list(int directory, const std::string& path, std::vector<ScratchEntry>& entries) {
+Result<void> list(int directory, const std::string& path, int depth,
+                  std::vector<ScratchEntry>& entries) {
   for (const std::string& name : TRY(names_in(directory))) {
     struct stat status = {};
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
       return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
     const std::string whole = path.empty() ? name : path + "/" + name;
-    if (S_ISDIR(status.st_mode)) {
+    if (S_ISDIR(status.st_mode) && depth >= kDeepestTree) {
+      entries.push_back({.path = whole, .unlisted = true});
+    } else if (S_ISDIR(status.st_mode)) {
       const Unlocked unlocked(directory, name);
       const UniqueFd child = TRY(open_directory(directory, name));
-      TRY(list(child.get(), whole, entries));
+      TRY(list(child.get(), whole, depth + 1, entries));
     } else {
-      entries.push_back({whole, static_cast<std::uint64_t>(status.st_size)});
+      entries.push_back({.path = whole, .size_bytes = static_cast<std::uint64_t>(status.st_size)});
     }
   }
   return {};
@@ -163,7 +166,7 @@ Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
   if (::lstat(upper.c_str(), &status) != 0) return entries;
   const Unlocked unlocked(AT_FDCWD, upper);
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, upper));
-  TRY(list(directory.get(), "", entries));
+  TRY(list(directory.get(), "", 0, entries));
   return entries;
 }
 
@@ -186,10 +189,14 @@ Result<void> Task::freeze(const std::string& name, Cache& cache) {
   for (const auto& [part, below] : parts) {
     const std::vector<Change> changed =
         TRY(changes_in(fmt::format("{}/{}/upper", scratch_path_, part), below));
-    for (const Change& change : changed)
+    for (const Change& change : changed) {
+      if (change.unlisted)
+        return unsupported(fmt::format("the {} lies too deep to be frozen", part),
+                           fmt::format("nest at most {} directories", kDeepestTree));
       if (!change.path.starts_with(".git/"))  // has the times of commits and of files in it
         content += fmt::format("{} {} {} {:o} {}\n", part, to_string(change.kind),
                                printable(change.path), change.mode, change.digest);
+    }
   }
   TRY(keep_snapshot(name, sha256(content), scratch_path_, checkout_, environment_, cache));
   (void)clean_up();

@@ -51,6 +51,7 @@ struct Durations {
 struct ScratchEntry {
   std::string path;
   std::uint64_t size_bytes = 0;
+  bool unlisted = false;  // a directory that lies too deep to be looked into
 };
 
 class Task {

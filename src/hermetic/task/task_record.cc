@@ -31,6 +31,7 @@ json changes_as_json(const std::vector<Change>& changes) {
       entry["mode"] = change.mode;
       entry["size_bytes"] = change.size_bytes;
       entry["sha256"] = text_or_null(change.digest);
+      if (change.unlisted) entry["unlisted"] = true;
     }
     list.push_back(std::move(entry));
   }
@@ -95,8 +96,10 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
   const TaskConfig& config = task.config();
   const Durations& durations = task.durations();
   json scratch = json::array();
-  for (const ScratchEntry& entry : record.scratch)
+  for (const ScratchEntry& entry : record.scratch) {
     scratch.push_back({{"path", printable(entry.path)}, {"size_bytes", entry.size_bytes}});
+    if (entry.unlisted) scratch.back()["unlisted"] = true;
+  }
 
   const json manifest = {
       {"version", 1},

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +45,11 @@ Result<std::string> digest_of(const std::string& path, const struct stat& status
 Result<std::vector<std::string>> names_at(const std::string& path) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   return names_in(directory.get());
+}
+
+// A name in it may have no path.
+bool is_too_deep(const std::string& directory, int depth) {
+  return depth >= kDeepestTree || directory.size() + 1 + NAME_MAX >= PATH_MAX;
 }
 
 // What the layers together show.
@@ -102,7 +108,7 @@ class Comparison {
       : upper_(upper), below_(layers) {}
 
   // `covered`: nothing of the layers shows through; what is not here is gone.
-  Result<void> compare(const std::string& directory, bool covered,
+  Result<void> compare(const std::string& directory, bool covered, int depth,
                        const std::vector<std::string>& skip = {}) {
     const std::string place = Below::join_below(upper_, directory);
     const Unlocked unlocked(AT_FDCWD, place);
@@ -110,7 +116,7 @@ class Comparison {
     for (const std::string& name : TRY(names_at(place))) {
       if (std::ranges::find(skip, name) != skip.end()) continue;
       seen.insert(name);
-      TRY(compare_entry(Below::join_names(directory, name), covered));
+      TRY(compare_entry(Below::join_names(directory, name), covered, depth));
     }
     if (!covered) return {};
     for (const std::string& name : TRY(below_.names(directory)))
@@ -125,7 +131,7 @@ class Comparison {
   }
 
  private:
-  Result<void> compare_entry(const std::string& path, bool covered) {
+  Result<void> compare_entry(const std::string& path, bool covered, int depth) {
     const std::string place = Below::join_below(upper_, path);
     const std::optional<struct stat> now = look_at(place);
     if (!now) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
@@ -136,13 +142,15 @@ class Comparison {
     if (old && (old->st_mode & S_IFMT) != (now->st_mode & S_IFMT)) {
       if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
     }
-    if (!old || !is_directory || old->st_mode != now->st_mode) {
+    const bool unlisted = is_directory && is_too_deep(place, depth);
+    if (!old || !is_directory || unlisted || old->st_mode != now->st_mode) {
       Change change{.kind = old ? Change::Kind::Modified : Change::Kind::Added,
                     .path = path,
                     .type = std::string(type_of(*now)),
                     .mode = now->st_mode & 07777U,
                     .size_bytes = is_directory ? 0 : static_cast<std::uint64_t>(now->st_size),
-                    .digest = {}};
+                    .digest = {},
+                    .unlisted = unlisted};
       {
         const Unlocked unlocked(AT_FDCWD, place);
         change.digest = TRY(digest_of(place, *now));
@@ -152,10 +160,10 @@ class Comparison {
       == change.digest;
       if (!same) changes_.push_back(std::move(change));
     }
-    if (!is_directory) return {};
+    if (!is_directory || unlisted) return {};
     const bool was_directory = old && S_ISDIR(old->st_mode);
     // Within an opaque directory the kernel marks no other.
-    return compare(path, was_directory && (covered || is_opaque(place)));
+    return compare(path, was_directory && (covered || is_opaque(place)), depth + 1);
   }
 
   Result<void> add_removed(const std::string& path) {
@@ -196,7 +204,7 @@ Result<std::vector<Change>> changes_in(const std::string& upper,
                                        const std::vector<std::string>& layers,
                                        const std::vector<std::string>& skip) {
   Comparison comparison(upper, layers);
-  TRY(comparison.compare("", is_opaque(upper), skip));
+  TRY(comparison.compare("", is_opaque(upper), 0, skip));
   return comparison.finish();
 }
 

@@ -18,7 +18,8 @@ struct Change {
   std::string type;   // "file", "directory", "link", "other"; of what is there now, or was
   unsigned mode = 0;  // permissions; 0 of what was removed
   std::uint64_t size_bytes = 0;
-  std::string digest;  // SHA-256 of a file, or of the text of a link
+  std::string digest;     // SHA-256 of a file, or of the text of a link
+  bool unlisted = false;  // a directory that lies too deep to be looked into
 
   friend bool operator==(const Change&, const Change&) = default;
 };
@@ -26,7 +27,8 @@ struct Change {
 
 // `upper` is what a layered temp has kept over `layers`, the first uppermost. Sorted by path. What
 // was only touched, or changed and changed back, is no change. `skip` are names at the top that are
-// not looked at.
+// not looked at. Directories that lie too deep, or whose names together are too long for the
+// kernel, are there and marked as unlisted.
 [[nodiscard]] Result<std::vector<Change>> changes_in(const std::string& upper,
                                                      const std::vector<std::string>& layers,
                                                      const std::vector<std::string>& skip = {});

@@ -21,7 +21,11 @@ Error failed(std::string_view doing, const std::string& path) {
 }
 
 // A program that takes on its owner's powers is a way out as soon as others can start it.
-Result<void> clear_set_id(int directory) {
+Result<void> clear_set_id(int directory, int depth = 0) {
+  if (depth > kDeepestTree)
+    return unsupported(
+        fmt::format("what was changed lies more than {} directories deep", kDeepestTree),
+        "nothing of it is kept");
   for (const std::string& name : TRY(names_in(directory))) {
     struct stat status = {};
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -33,7 +37,7 @@ Result<void> clear_set_id(int directory) {
     if (!S_ISDIR(status.st_mode)) continue;
     const Unlocked unlocked(directory, name);
     const UniqueFd child = TRY(open_directory(directory, name));
-    TRY(clear_set_id(child.get()));
+    TRY(clear_set_id(child.get(), depth + 1));
   }
   return {};
 }

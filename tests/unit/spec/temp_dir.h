@@ -1,6 +1,10 @@
 // TempDir: a real folder for one test, removed afterwards.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -41,6 +45,18 @@ class TempDir {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::filesystem::create_symlink(target, path_ / name);
     return path_ / name;
+  }
+  // Directories of one name in each other, from `top` on, also where no path leads any more.
+  void nest(std::string_view top, const std::string& name, int levels) const {
+    int place = ::open(directory(top).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < levels && place >= 0; ++i) {
+      (void)::mkdirat(place, name.c_str(), 0755);
+      const int below = ::openat(place, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      ::close(place);
+      place = below;
+    }
+    if (place < 0) throw std::runtime_error("nesting directories failed");
+    ::close(place);
   }
   std::string hard_link(std::string_view name, std::string_view existing) const {
     std::filesystem::create_directories((path_ / name).parent_path());

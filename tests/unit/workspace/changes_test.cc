@@ -265,6 +265,29 @@ TEST_F(Changes, AreReadThoughTheCommandHasLockedThem) {
   EXPECT_EQ(status.st_mode & 07777U, 0U) << "as they were";
 }
 
+// By a command that wants its listing, or hermetic itself, to fail.
+TEST_F(Changes, AreToldAsUnlistedWhereTheyLieTooDeep) {
+  dir.nest("upper", "d", 3000);
+  std::vector<Change> found = changes_in(dir / "upper", {dir / "low"}).value();
+  ASSERT_EQ(found.size(), std::size_t{kDeepestTree} + 1);
+  EXPECT_TRUE(found.back().unlisted);
+  EXPECT_EQ(found.back().path.size(), std::size_t{2} * kDeepestTree + 1);
+  EXPECT_FALSE(found[kDeepestTree - 1].unlisted);
+
+  dir.nest("long", std::string(250, 'd'), 40);
+  dir.file("long/other", "x");
+  found = changes_in(dir / "long", {dir / "low"}).value();
+  ASSERT_GT(found.size(), 10U);
+  EXPECT_TRUE(found[found.size() - 2].unlisted);
+  EXPECT_EQ(found.back().path, "other");
+  // Also if it is none of what was changed: what lies below may be.
+  dir.nest("low", std::string(250, 'd'), 40);
+  found = changes_in(dir / "long", {dir / "low"}).value();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found.front().kind, Change::Kind::Modified);
+  EXPECT_TRUE(found.front().unlisted);
+}
+
 TEST_F(Changes, CannotBeReadWhereThereAreNone) {
   EXPECT_FALSE(changes_in(dir / "nothing", {dir / "low"}));
   dir.link("linked", dir / "low");

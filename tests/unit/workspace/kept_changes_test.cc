@@ -95,5 +95,13 @@ TEST_F(KeptChanges, ReplaceNothing) {
   EXPECT_TRUE(std::filesystem::exists(dir / "upper/file"));
 }
 
+TEST_F(KeptChanges, AreNotKeptWhereTheyLieTooDeep) {
+  dir.nest("upper/deep", "d", 3000);
+  const Result<void> moved = move_changes(dir / "upper", dir / "kept");
+  ASSERT_FALSE(moved);
+  EXPECT_THAT(moved.error().message, HasSubstr("more than 500 directories deep"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "kept"));
+}
+
 }  // namespace
 }  // namespace hermetic
