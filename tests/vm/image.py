@@ -161,10 +161,10 @@ def job_words(job):
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
-def make_initramfs(folder, linux, agent, jobs):
+def make_initramfs(folder, linux, agent, jobs, modules=()):
     entries = [("init", 0o100755, agent.read_bytes()), ("modules", 0o040755, b""),
                ("dev", 0o040755, b""), ("jobs", 0o100600, b"".join(map(job_words, jobs)))]
-    for number, module in enumerate(linux.modules(MODULES)):
+    for number, module in enumerate(linux.modules([*MODULES, *modules])):
         entries.append((f"modules/{number:02} {module.name}", 0o100644, module.read_bytes()))
     initramfs = folder / "initramfs"
     initramfs.write_bytes(archive(entries))

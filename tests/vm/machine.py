@@ -75,9 +75,10 @@ def what_it_needs(agent):
 
 
 class Machine:
-    """A context: inside, events() tells what happens; leaving it ends QEMU and removes all files."""
+    """A context: inside, ends() tells what happens; leaving it ends QEMU and removes all files. A disk that is given
+    stays, as it is at that moment."""
 
-    def __init__(self, agent, jobs, paths, seconds, packages=(), memory=1024, processors=1):
+    def __init__(self, agent, jobs, paths, seconds, packages=(), memory=1024, processors=1, disk=None, modules=()):
         self.agent = pathlib.Path(agent)
         self.jobs = jobs
         self.paths = paths
@@ -85,6 +86,8 @@ class Machine:
         self.seconds = seconds
         self.memory = memory
         self.processors = processors
+        self.disk = disk
+        self.modules = modules
         self.folder = None
         self.process = None
         self.channel = None
@@ -101,8 +104,8 @@ class Machine:
 
     def _boot(self, linux):
         files = [path for job in self.jobs for path in job.files]
-        disk = image.make_disk(self.folder, self.paths, self.packages, files)
-        initramfs = image.make_initramfs(self.folder, linux, self.agent, self.jobs)
+        disk = self.disk or image.make_disk(self.folder, self.paths, self.packages, files)
+        initramfs = image.make_initramfs(self.folder, linux, self.agent, self.jobs, self.modules)
         self.channel, other = socket.socketpair()
         with other:
             command = command_line(linux, initramfs, disk, self.folder / "console", other.fileno(),
