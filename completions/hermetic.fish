@@ -122,7 +122,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from run' -l give-up -x -d 'run 
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l backend -x -a 'linux model' -d 'linux (the default here)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l json -r -F -d 'write the outcome to FILE (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l keep-failed -r -F -d 'keep the outputs of a run that failed in DIR'
-complete -c hermetic -n '__fish_seen_subcommand_from run' -l explain -d 'if the command fails, say which undeclared paths it asked for'
+complete -c hermetic -n '__fish_seen_subcommand_from run' -l explain -d 'say what the command was denied, and how to allow it'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l events -r -F -d 'write a line of JSON to FILE for each event (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l syslog -d 'send each event to the system'\''s log, too'
 complete -c hermetic -n '__fish_seen_subcommand_from run' -l evidence -r -F -d 'leave a folder that others can check: DIR, which must not exist'

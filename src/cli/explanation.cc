@@ -8,6 +8,7 @@
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/learn/spec_text.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/spec/builtin_view.h"
 
@@ -44,10 +45,15 @@ std::string reason_for(const Spec& spec, const AskedPath& asked) {
 }
 
 std::string remedy_for(const AskedPath& asked) {
-  if (asked.operation != Operation::Write) return fmt::format("--input {}", printable(asked.path));
+  if (asked.operation != Operation::Write)
+    return fmt::format("--input {}, or in a spec: inputs: [{}]", printable(asked.path),
+                       yaml_scalar(asked.path));
   // A single file is rarely all that a writer needs.
-  return fmt::format("--output {0} (published) or --temp {0} (thrown away)",
-                     printable(parent_of(asked.path)));
+  const std::string directory(parent_of(asked.path));
+  return fmt::format(
+      "--output {0} (published) or --temp {0} (thrown away), or in a spec: outputs: [{1}] or "
+      "temps: [{1}]",
+      printable(directory), yaml_scalar(directory));
 }
 
 std::vector<AskedPath> denied_in(const Spec& spec, const Outcome& outcome) {

@@ -1,4 +1,5 @@
-// What a failed command asked for and was not given, with the line that would allow it.
+// What a command asked for and was not given, with the option and the line of a spec that would
+// allow it.
 #pragma once
 
 #include <string>

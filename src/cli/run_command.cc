@@ -155,8 +155,10 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   RunOptions options;
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
-  options.observe_files = arguments.has("--explain");
-  options.observe_processes = arguments.has("--events") || arguments.has("--syslog");
+  const bool is_recorded =
+      arguments.has("--events") || arguments.has("--syslog") || arguments.has("--evidence");
+  options.observe_files = is_recorded || arguments.has("--explain");
+  options.observe_processes = is_recorded;
   options.prove = arguments.has("--prove");
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
@@ -182,14 +184,16 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
     complain({.message = remark});
   constexpr std::size_t kUsually = 5;
   constexpr std::size_t kExplained = 1000;
-  if (const std::string denied = violation_report(outcome.violations, redaction,
-                                                  options.observe_files ? kExplained : kUsually);
+  if (const std::string denied = violation_report(
+          outcome.violations, redaction, arguments.has("--explain") ? kExplained : kUsually);
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
-  if (exit_code != kSuccess && options.observe_files) {
+  if (arguments.has("--explain")) {
     const std::string denied = explain_denied(spec, outcome);
-    complain({.message = denied.empty() ? "the command asked for no undeclared path that exists"
-                                        : denied});
+    if (!denied.empty())
+      complain({.message = denied});
+    else if (exit_code != kSuccess)
+      complain({.message = "the command asked for no undeclared path that exists"});
   }
   if (arguments.has("--usage")) complain({.message = usage_table(outcome.usage)});
   if (json_file == "-")
@@ -213,7 +217,7 @@ const Subcommand& run_description() {
     run.options.push_back({"--json", "FILE", "write the outcome to FILE (- is standard output)"});
     run.options.push_back({"--keep-failed", "DIR", "keep the outputs of a run that failed in DIR"});
     run.options.push_back(
-        {"--explain", "", "if the command fails, say which undeclared paths it asked for"});
+        {"--explain", "", "say what the command was denied, and how to allow it"});
     run.options.push_back(
         {"--events", "FILE", "write a line of JSON to FILE for each event (- is standard output)"});
     run.options.push_back({"--syslog", "", "send each event to the system's log, too"});

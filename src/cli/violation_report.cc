@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hermetic/base/text.h"
+#include "hermetic/learn/spec_text.h"
 
 namespace hermetic::cli {
 namespace {
@@ -15,13 +16,15 @@ bool is_loopback(std::string_view subject) {
          subject.starts_with("0.0.0.0:") || subject.starts_with("[::]");
 }
 
-// The option, which stands for the line `network:` of a spec.
+// The option, and the line of a spec.
 std::string remedy_for(std::string_view act, std::string_view subject) {
   if (act == "socket" || act == "close" || act == "more" || subject == "a hidden address")
     return "nothing: no spec allows it";
-  if (act == "resolve") return fmt::format("--allow-host {}", printable(subject));
-  if (act == "listen" || is_loopback(subject)) return "--network loopback (the sandbox's own)";
-  return fmt::format("--allow-host {}", printable(subject.substr(0, subject.rfind('/'))));
+  if (act == "listen" || is_loopback(subject))
+    return "--network loopback (the sandbox's own), or in a spec: network: loopback";
+  if (act != "resolve") subject = subject.substr(0, subject.rfind('/'));  // without "/tcp"
+  return fmt::format("--allow-host {}, or in a spec: network: [{}]", printable(subject),
+                     yaml_scalar(std::string(subject)));
 }
 
 }  // namespace

@@ -80,10 +80,16 @@ PYTHON
   run "$HERMETIC_PROGRAM" run --explain -- cat /etc/debian_version
   [ "$status" -eq 1 ]
   [[ $output == *'/etc/debian_version may not be read: no declaration covers it'* ]]
-  [[ $output == *'--input /etc/debian_version'* ]]
+  [[ $output == *'asked for by '*/cat* ]]
+  [[ $output == *'--input /etc/debian_version, or in a spec: inputs: [/etc/debian_version]'* ]]
   run "$HERMETIC_PROGRAM" run --explain -- touch "$directory/new"
   [[ $output == *"$directory/new may not be written: input '$directory'"* ]]
-  [[ $output == *"--output $directory"* ]]
+  [[ $output == *"--output $directory"*"outputs: [$directory] or temps: [$directory]"* ]]
+  # Also of one that makes nothing of it.
+  run -0 "$HERMETIC_PROGRAM" run --explain -- sh -c 'cat /etc/debian_version || true; true'
+  [[ $output == *'/etc/debian_version may not be read'* ]]
+  run -0 "$HERMETIC_PROGRAM" run --explain -- true
+  [ -z "$output" ]
 }
 
 @test "a file of the host's own /tmp is explained too" {
