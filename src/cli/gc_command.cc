@@ -59,8 +59,13 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   // Only where there is one: clearing up makes nothing.
   if (::access(Cache::usual_path().c_str(), F_OK) == 0) {
     const Cache cache = TRY(Cache::open());
-    for (std::string& folder : remove_abandoned_runs(cache.path() + "/journals"))
+    AbandonedRuns runs = remove_abandoned_runs(cache.path() + "/journals");
+    for (std::string& folder : runs.removed)
       found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
+    for (AbandonedRuns::Left& left : runs.left)
+      found.push_back({.fate = Leftover::Fate::Kept,
+                       .path = std::move(left.path),
+                       .detail = std::move(left.why)});
     std::vector<std::string> trees = TRY(cache.remove_abandoned());
     for (std::string& tree : trees)
       found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(tree), .detail = ""});

@@ -71,7 +71,10 @@ Result<int> run_task(const Arguments& arguments) {
 
   TaskRecord record =
       TRY(task::record_of(task, finished, exit_code_of(outcome, plan.on_violation)));
-  if (arguments.has("--keep-changes")) TRY(keep_changes(task, arguments.last("--keep-changes")));
+  // A command can see to it that they are not kept; what it did is written down all the same.
+  Result<void> kept;
+  if (arguments.has("--keep-changes")) kept = keep_changes(task, arguments.last("--keep-changes"));
+  if (!kept) record.not_kept = kept.error().message;
   record.certificate = task.clean_up();
   if (const std::string denied = violation_report(outcome.violations, redaction, 5);
       !denied.empty() && !arguments.has("--quiet"))
@@ -83,6 +86,7 @@ Result<int> run_task(const Arguments& arguments) {
   if (evidence) TRY(evidence->finish(plan, outcome, record.exit_code));
   TRY(events.close());
   for (const std::string& left : record.certificate.left) complain({.message = left});
+  TRY(std::move(kept));
   return record.certificate.left.empty() ? record.exit_code : kFailed;
 }
 

@@ -528,9 +528,21 @@ assert entry["path"] == "/".join("d" * 501)
 PYTHON
     nothing_left
   done
-  run -125 task --keep-changes "$PWD/kept" -- python -c 'import os
+  run -125 task --keep-changes "$PWD/kept" --manifest deep.json -- python -c 'import os
 for i in range(600): os.mkdir("d"); os.chdir("d")'
   [[ $output == *'more than 500 directories deep'* && ! -e kept ]]
+  [[ $(value deep.json changes_not_kept) == *'more than 500 directories deep'* ]]
+  task --manifest deep.json -- python -c 'import os
+os.truncate(os.open("image", os.O_CREAT | os.O_RDWR), 17 << 30)
+os.chdir("/task/scratch")
+for i in range(40): os.mkdir("d" * 250); os.chdir("d" * 250)
+open("file", "w")'
+  /usr/bin/python3 - <<'PYTHON'
+import json
+m = json.load(open("deep.json"))
+assert [(c["path"], c["sha256"]) for c in m["changes"]] == [("image", None)], m["changes"]
+assert [(e["unlisted"], len(e["path"]) < 4096) for e in m["scratch"]] == [(True, True)], m["scratch"]
+PYTHON
   run -125 hermetic task snapshot deep --repo "$BATS_FILE_TMPDIR/repo" -- python -c 'import os
 for i in range(600): os.mkdir("d"); os.chdir("d")'
   [[ $output == *'too deep to be frozen'* ]]

@@ -142,6 +142,29 @@ TEST_P(Layers, HaveNoOtherNameInside) {
 
 // No way from the copy to what it is a copy of: through descriptors that were opened before it was
 // made, mappings, hard links, or mounts.
+// In a copy the marks that say so are the command's own.
+TEST_P(Layers, AreKnownToBeRemovedWhateverTheCommandDoesToTheMarks) {
+  const std::string script =
+      "import os\nos.chdir('/w')\nos.remove('gone'); os.remove('sub/inner')\n"
+      "for place in '.', 'sub':\n"
+      "    try: os.removexattr(place, 'user.overlay.opaque')\n"
+      "    except OSError: pass\n"
+      "    size = 4000\n"
+      "    for number in range(100):\n"
+      "        try: os.setxattr(place, 'user.' + str(number), b'x' * size)\n"
+      "        except OSError: size //= 2\n"
+      "    os.chmod(place, 0o555)\n";
+  const SpecBuilder hide =
+      sandboxed({"/usr/bin/python3", "-c", script}).temp_over("/w", {dir / "low"}, dir / "changes");
+  EXPECT_TRUE(run(hide).success());
+  EXPECT_THAT(changes(upper(), {dir / "low"}),
+              ::testing::IsSupersetOf({"removed gone", "removed sub/inner"}));
+  // Also as a layer of others.
+  EXPECT_EQ(output_of(in_layers("ls; ls sub", {upper(), dir / "low"})), "file\nkept\nlink\nsub\n");
+  ASSERT_EQ(::chmod(upper().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((upper() + "/sub").c_str(), 0755), 0);
+}
+
 TEST_P(Layers, CannotBeReachedThroughTheCopy) {
   const std::string before = story_of(dir / "low");
   const Outcome outcome = run(in_layers(

@@ -44,19 +44,27 @@ Result<UniqueFd> open_to_empty(int parent, const std::string& name) {
   return open_directory(place.get(), ".");
 }
 
+// A directory that is not locked any more: the kernel lets nobody but root move others. A name that
+// whoever made the tree has taken before is passed over; it goes with the rest.
+Result<void> move_up(int directory, const std::string& name, int top, unsigned& moved) {
+  for (;;) {
+    const std::string place = fmt::format(".hermetic-deep-{}", moved++);
+    if (::renameat(directory, name.c_str(), top, place.c_str()) == 0) return {};
+    if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) return cannot("remove", name);
+  }
+}
+
 // Removes what is below `directory`. Directories that lie too deep are moved up to `top`, where the
 // next round finds them.
 Result<void> empty_directory(int directory, int top, int depth, unsigned& moved) {
   for (const std::string& name : TRY(names_in(directory))) {
     if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) continue;
     if (errno != EISDIR && errno != EPERM) return cannot("remove", name);
+    const UniqueFd child = TRY(open_to_empty(directory, name));
     if (depth >= kDeepest) {
-      const std::string place = fmt::format(".hermetic-deep-{}", moved++);
-      if (::renameat(directory, name.c_str(), top, place.c_str()) != 0)
-        return cannot("remove", name);
+      TRY(move_up(directory, name, top, moved));
       continue;
     }
-    const UniqueFd child = TRY(open_to_empty(directory, name));
     TRY(empty_directory(child.get(), top, depth + 1, moved));
     if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
       return cannot("remove", name);
@@ -179,6 +187,10 @@ Result<void> remove_once(int parent, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_too_deep(std::size_t path_bytes, int depth) {
+  return depth >= kDeepestTree || path_bytes + 1 + NAME_MAX >= PATH_MAX;
+}
 
 Result<UniqueFd> open_directory(int parent, const std::string& name) {
   UniqueFd directory(

@@ -1,6 +1,7 @@
 // Whole trees of files: remove and copy them, by descriptor, without following a link out.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,11 @@
 
 namespace hermetic {
 
-// A command can nest directories until whoever looks into them has no stack or descriptors left.
-// What lies deeper than this is not looked at; who does not look says so.
+// A command can nest directories until whoever looks into them has no stack, descriptors or path
+// left. What lies deeper than this is not looked at; who does not look says so.
 inline constexpr int kDeepestTree = 500;
+// A directory that lies so deep, with a path of so many bytes: a name in it may have no path.
+[[nodiscard]] bool is_too_deep(std::size_t path_bytes, int depth);
 
 // Opens a directory for listing; a symbolic link at the end is refused.
 [[nodiscard]] Result<UniqueFd> open_directory(int parent, const std::string& name);

@@ -9,7 +9,9 @@
 #include <cerrno>
 
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/base/unlocked.h"
 
 namespace hermetic {
 namespace {
@@ -42,7 +44,26 @@ Result<void> add_layer(const std::string& layer, const std::string& target) {
   return {};
 }
 
+bool set_mark(const std::string& path) {
+  return ::setxattr(path.c_str(), kOpaqueMark, "y", 1, 0) == 0;
+}
+
+void remove_attributes(const std::string& path) {
+  std::vector<char> names(std::size_t{64} << 10U);  // XATTR_LIST_MAX
+  const ssize_t size = ::listxattr(path.c_str(), names.data(), names.size());
+  for (ssize_t begin = 0; begin < size;) {
+    const std::string name(names.data() + begin);
+    if (name.starts_with("user.")) (void)::removexattr(path.c_str(), name.c_str());
+    begin += static_cast<ssize_t>(name.size()) + 1;
+  }
+}
+
 }  // namespace
+
+bool is_copy(const std::string& upper) {
+  char value = 0;
+  return ::lgetxattr(std::string(parent_of(upper)).c_str(), kCopiedMark, &value, 1) == 1;
+}
 
 bool is_whiteout(unsigned mode, unsigned long device) { return S_ISCHR(mode) && device == 0; }
 
@@ -51,16 +72,22 @@ bool is_opaque(const std::string& directory) {
   return ::lgetxattr(directory.c_str(), kOpaqueMark, &value, 1) == 1 && value == 'y';
 }
 
-Result<void> mark_as_whole(const std::string& path) {
-  if (::setxattr(path.c_str(), kOpaqueMark, "y", 1, 0) != 0)
-    return system_error(fmt::format("cannot mark '{}' as a whole", printable(path)), errno,
-                        "its file system has no user attributes; choose a directory on another");
+Result<void> mark_as_whole(const std::string& path, int depth) {
+  if (is_too_deep(path.size(), depth)) return {};  // who looks does not look there either
+  const Unlocked unlocked(AT_FDCWD, path);
+  if (!set_mark(path)) {
+    // A command may have filled the room for attributes with its own.
+    remove_attributes(path);
+    if (!set_mark(path))
+      return system_error(fmt::format("cannot mark '{}' as a whole", printable(path)), errno,
+                          "its file system has no user attributes; choose a directory on another");
+  }
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   for (const std::string& name : TRY(names_in(directory.get()))) {
     struct stat status = {};
     const std::string below = path + "/" + name;
     if (::lstat(below.c_str(), &status) != 0) return failed("look at", below);
-    if (S_ISDIR(status.st_mode)) TRY(mark_as_whole(below));
+    if (S_ISDIR(status.st_mode)) TRY(mark_as_whole(below, depth + 1));
   }
   return {};
 }

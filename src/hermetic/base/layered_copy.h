@@ -14,9 +14,15 @@ namespace hermetic {
 inline constexpr const char* kOpaqueMark = "user.overlay.opaque";  // "y"
 [[nodiscard]] bool is_opaque(const std::string& directory);
 
+// An attribute of the directory in which a tree is a copy of all its layers, out of reach of the
+// command that is given the tree: it shows itself and nothing else, whatever has become of its own
+// marks.
+inline constexpr const char* kCopiedMark = "user.hermetic.copied";  // "y"
+[[nodiscard]] bool is_copy(const std::string& upper);
+
 // Marks a directory and all below it as opaque: it shows itself and nothing else, whatever it lies
 // over. Fails where the file system has no such marks.
-[[nodiscard]] Result<void> mark_as_whole(const std::string& path);
+[[nodiscard]] Result<void> mark_as_whole(const std::string& path, int depth = 0);
 
 // Makes `target`, which must not be there, of `layers`, the first uppermost, and marks it as a
 // whole. What was copied before a failure stays: the caller removes it.

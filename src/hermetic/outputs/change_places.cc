@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <cerrno>
 #include <utility>
@@ -60,6 +61,8 @@ Result<void> copy_into(const std::string& folder, int directory, const ViewEntry
   }
   TRY(remove_tree(directory, kWork));
   TRY(copy_layers(layers, fmt::format("{}/{}", folder, kWork)));
+  if (::fsetxattr(directory, kCopiedMark, "y", 1, 0) != 0)
+    return system_error(fmt::format("cannot mark '{}'", printable(folder)), errno);
   if (::renameat(directory, kWork, directory, kUpper) != 0)
     return system_error(fmt::format("cannot keep the copy in '{}'", printable(folder)), errno);
   return {};

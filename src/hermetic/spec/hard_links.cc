@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic {
@@ -41,7 +42,7 @@ class LinkSearch {
     if (found.type == FileType::Directory) {
       UniqueFd directory(::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (!directory.is_open()) return cannot("open", found.real_path);
-      return visit_directory(std::move(directory), found.real_path);
+      return visit_directory(std::move(directory), found.real_path, 0);
     }
     struct stat status = {};
     if (::fstatat(fd, "", &status, AT_EMPTY_PATH) != 0) return cannot("inspect", found.real_path);
@@ -53,7 +54,11 @@ class LinkSearch {
     return system_error(fmt::format("cannot {} '{}'", verb, printable(path)), errno);
   }
 
-  Result<void> visit_directory(UniqueFd directory, const std::string& path) {
+  Result<void> visit_directory(UniqueFd directory, const std::string& path, int depth) {
+    if (depth > kDeepestTree)
+      return invalid(
+          fmt::format("'{}' lies more than {} directories deep", printable(path), kDeepestTree),
+          "hard links are looked for in what is changed in place; remove what lies so deep");
     struct stat status = {};
     if (::fstat(directory.get(), &status) != 0) return cannot("inspect", path);
     // A directory has one name; it comes back only through a bind mount, and then its files would
@@ -69,13 +74,13 @@ class LinkSearch {
       const std::string_view name = entry->d_name;
       const std::string child = join(path, name);
       if (name != "." && name != ".." && set_.contains(child))
-        TRY(visit_entry(fd, entry->d_name, child));
+        TRY(visit_entry(fd, entry->d_name, child, depth));
     }
     if (errno != 0) return cannot("list", path);
     return {};
   }
 
-  Result<void> visit_entry(int directory, const char* name, const std::string& path) {
+  Result<void> visit_entry(int directory, const char* name, const std::string& path, int depth) {
     struct stat status = {};
     if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       if (errno == ENOENT) return {};  // gone meanwhile
@@ -83,7 +88,7 @@ class LinkSearch {
     }
     if (!S_ISDIR(status.st_mode)) return visit_(path, status);
     UniqueFd next(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (next.is_open()) return visit_directory(std::move(next), path);
+    if (next.is_open()) return visit_directory(std::move(next), path, depth + 1);
     if (errno == EACCES) return {};  // the command cannot read it either
     return cannot("open", path);
   }

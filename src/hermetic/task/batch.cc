@@ -99,7 +99,9 @@ Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
   const std::string folder = options_.folder + "/" + folder_name(task);
   TRY(remove_tree(AT_FDCWD, folder));
   TRY(make_directory(folder));
-  if (options_.keep_changes) TRY(prepared.keep_changes(folder + "/changes"));
+  if (options_.keep_changes)
+    if (const Result<void> kept = prepared.keep_changes(folder + "/changes"); !kept)
+      record.not_kept = kept.error().message;
   record.certificate = prepared.clean_up();
   TRY(write_file_whole(folder + "/manifest.json", task_manifest(prepared, record, outcome)));
   TRY(write_file_whole(folder + "/stdout.txt", outcome.standard_output.text));
@@ -114,6 +116,7 @@ Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
       {"stable_hash", record.stable_hash},
       {"result_hash", result_hash(record, outcome)},
       {"changes", record.changes.size()},
+      {"changes_not_kept", record.not_kept.empty() ? json() : json(printable(record.not_kept))},
       {"stdout_sha256", sha256(outcome.standard_output.text)},
       {"stderr_sha256", sha256(outcome.standard_error.text)},
       {"truncated", outcome.standard_output.truncated || outcome.standard_error.truncated},

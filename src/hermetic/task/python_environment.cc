@@ -31,7 +31,8 @@ find /task/venv -exec touch -h -d @315532800 {} +
 cd /task/venv
 echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
   sha256sum | cut -d' ' -f1)"
-/task/venv/bin/python -c 'import platform; print("version", platform.python_version())'
+# Without what packages do when Python starts: it could say something else first.
+/task/venv/bin/python -I -S -c 'import platform; print("version", platform.python_version())'
 )sh";
 
 }  // namespace

@@ -13,36 +13,49 @@
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
+#include "hermetic/base/unlocked.h"
 #include "hermetic/record/canonical_json.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/preparation.h"
 #include "hermetic/task/snapshot.h"
 #include "hermetic/workspace/kept_changes.h"
-#include "hermetic/workspace/unlocked.h"
 
 namespace hermetic::task {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Result<void> list(int directory, const std::string& path, int depth,
+// By paths: the tasks of a batch share their descriptors.
+Result<void> list(const std::string& top, const std::string& path, int depth, std::size_t& bytes,
                   std::vector<ScratchEntry>& entries) {
-  for (const std::string& name : TRY(names_in(directory))) {
-    struct stat status = {};
-    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-      return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
+  const std::string place = path.empty() ? top : top + "/" + path;
+  const Unlocked unlocked(AT_FDCWD, place);
+  std::vector<std::string> names;
+  {
+    const UniqueFd directory = TRY(open_directory(AT_FDCWD, place));
+    names = TRY(names_in(directory.get()));
+  }
+  for (const std::string& name : names) {
     const std::string whole = path.empty() ? name : path + "/" + name;
-    if (S_ISDIR(status.st_mode) && depth >= kDeepestTree) {
-      entries.push_back({.path = whole, .unlisted = true});
-    } else if (S_ISDIR(status.st_mode)) {
-      const Unlocked unlocked(directory, name);
-      const UniqueFd child = TRY(open_directory(directory, name));
-      TRY(list(child.get(), whole, depth + 1, entries));
-    } else {
-      entries.push_back({.path = whole, .size_bytes = static_cast<std::uint64_t>(status.st_size)});
+    struct stat status = {};
+    if (::lstat((top + "/" + whole).c_str(), &status) != 0)
+      return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
+    const bool is_directory = S_ISDIR(status.st_mode);
+    const bool unlisted = is_directory && is_too_deep(top.size() + 1 + whole.size(), depth);
+    if (is_directory && !unlisted) {
+      TRY(list(top, whole, depth + 1, bytes, entries));
+      continue;
     }
+    if (bytes > kMostListedBytes) {
+      if (entries.back().path != ".") entries.push_back({.path = ".", .unlisted = true});
+      return {};
+    }
+    bytes += whole.size();
+    const auto size = is_directory ? 0 : static_cast<std::uint64_t>(status.st_size);
+    entries.push_back({.path = whole, .size_bytes = size, .unlisted = unlisted});
   }
   return {};
 }
@@ -164,9 +177,8 @@ Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
   const std::string upper = scratch_path_ + "/scratch/upper";
   struct stat status = {};
   if (::lstat(upper.c_str(), &status) != 0) return entries;
-  const Unlocked unlocked(AT_FDCWD, upper);
-  const UniqueFd directory = TRY(open_directory(AT_FDCWD, upper));
-  TRY(list(directory.get(), "", 0, entries));
+  std::size_t bytes = 0;
+  TRY(list(upper, "", 0, bytes, entries));
   return entries;
 }
 
@@ -187,12 +199,19 @@ Result<void> Task::freeze(const std::string& name, Cache& cache) {
       {"venv", layers().environment},
       {"scratch", layers().scratch}};
   for (const auto& [part, below] : parts) {
-    const std::vector<Change> changed =
-        TRY(changes_in(fmt::format("{}/{}/upper", scratch_path_, part), below));
+    const std::string upper = fmt::format("{}/{}/upper", scratch_path_, part);
+    // As a layer it has nothing but its marks, which the command could change.
+    if (is_copy(upper)) TRY(mark_as_whole(upper));
+    const std::vector<Change> changed = TRY(changes_in(upper, below));
     for (const Change& change : changed) {
       if (change.unlisted)
         return unsupported(fmt::format("the {} lies too deep to be frozen", part),
                            fmt::format("nest at most {} directories", kDeepestTree));
+      const bool is_there = change.kind != Change::Kind::Removed;
+      if (is_there && change.type == "file" && change.digest.empty())
+        return unsupported(
+            fmt::format("'{}' cannot be frozen: it has no digest", printable(change.path)),
+            "it is mostly holes, or cannot be read");
       if (!change.path.starts_with(".git/"))  // has the times of commits and of files in it
         content += fmt::format("{} {} {} {:o} {}\n", part, to_string(change.kind),
                                printable(change.path), change.mode, change.digest);

@@ -31,8 +31,8 @@ json changes_as_json(const std::vector<Change>& changes) {
       entry["mode"] = change.mode;
       entry["size_bytes"] = change.size_bytes;
       entry["sha256"] = text_or_null(change.digest);
-      if (change.unlisted) entry["unlisted"] = true;
     }
+    if (change.unlisted) entry["unlisted"] = true;
     list.push_back(std::move(entry));
   }
   return list;
@@ -77,7 +77,7 @@ Result<TaskRecord> record_of(const Task& task, const Finished& finished, int exi
     .stable_hash = TRY(task.stable_hash())
     , .changes = TRY(task.changes())
     , .scratch = TRY(task.scratch_listing())
-    , .certificate = {}, .hermetic = finished.hermetic(),
+    , .not_kept = {}, .certificate = {}, .hermetic = finished.hermetic(),
       .failure = failure_of(finished.plan, finished.outcome), .exit_code = exit_code
   };
 }
@@ -127,6 +127,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
       {"exit_code", record.exit_code},
       {"failure", to_string(record.failure)},
       {"changes", changes_as_json(record.changes)},
+      {"changes_not_kept", text_or_null(record.not_kept)},
       {"scratch", std::move(scratch)},
       {"durations",
        {{"setup_ms", milliseconds(durations.setup)},

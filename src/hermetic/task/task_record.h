@@ -30,6 +30,7 @@ struct TaskRecord {
   std::string stable_hash;
   std::vector<Change> changes;
   std::vector<ScratchEntry> scratch;
+  std::string not_kept;  // why the changes, which somebody wanted to have, could not be kept
   Certificate certificate;
   bool hermetic = false;
   Failure failure = Failure::None;

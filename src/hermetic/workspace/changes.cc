@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,7 +16,7 @@
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
-#include "hermetic/workspace/unlocked.h"
+#include "hermetic/base/unlocked.h"
 
 namespace hermetic {
 namespace {
@@ -34,22 +33,20 @@ std::optional<struct stat> look_at(const std::string& path) {
   return status;
 }
 
-Result<std::string> digest_of(const std::string& path, const struct stat& status) {
-  if (S_ISLNK(status.st_mode)) return digest_of_link(AT_FDCWD, path, path);
-  if (!S_ISREG(status.st_mode)) return std::string();
+std::string or_nothing(Result<std::string> digest) { return digest ? std::move(*digest) : ""; }
+
+// Empty if it has none, or cannot be read: a command can make files of terabytes that are not
+// there. That it was changed is told in any case.
+std::string digest_of(const std::string& path, const struct stat& status) {
+  if (S_ISLNK(status.st_mode)) return or_nothing(digest_of_link(AT_FDCWD, path, path));
+  if (!S_ISREG(status.st_mode)) return "";
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!file.is_open()) return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
-  return digest_of_file(file.get(), path);
+  return file.is_open() ? or_nothing(digest_of_file(file.get(), path)) : "";
 }
 
 Result<std::vector<std::string>> names_at(const std::string& path) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   return names_in(directory.get());
-}
-
-// A name in it may have no path.
-bool is_too_deep(const std::string& directory, int depth) {
-  return depth >= kDeepestTree || directory.size() + 1 + NAME_MAX >= PATH_MAX;
 }
 
 // What the layers together show.
@@ -105,7 +102,9 @@ class Below {
 class Comparison {
  public:
   Comparison(const std::string& upper, const std::vector<std::string>& layers)
-      : upper_(upper), below_(layers) {}
+      : upper_(upper), below_(layers), longest_(upper.size()) {
+    for (const std::string& layer : layers) longest_ = std::max(longest_, layer.size());
+  }
 
   // `covered`: nothing of the layers shows through; what is not here is gone.
   Result<void> compare(const std::string& directory, bool covered, int depth,
@@ -131,6 +130,17 @@ class Comparison {
   }
 
  private:
+  // Within bounds: deep names can take more room than all files.
+  void tell(Change change) {
+    if (told_bytes_ <= kMostListedBytes) {
+      told_bytes_ += change.path.size();
+      changes_.push_back(std::move(change));
+    } else if (!is_cut_off_) {
+      is_cut_off_ = true;
+      changes_.push_back({.path = ".", .type = "directory", .digest = {}, .unlisted = true});
+    }
+  }
+
   Result<void> compare_entry(const std::string& path, bool covered, int depth) {
     const std::string place = Below::join_below(upper_, path);
     const std::optional<struct stat> now = look_at(place);
@@ -142,7 +152,7 @@ class Comparison {
     if (old && (old->st_mode & S_IFMT) != (now->st_mode & S_IFMT)) {
       if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
     }
-    const bool unlisted = is_directory && is_too_deep(place, depth);
+    const bool unlisted = is_directory && is_too_deep(longest_ + 1 + path.size(), depth);
     if (!old || !is_directory || unlisted || old->st_mode != now->st_mode) {
       Change change{.kind = old ? Change::Kind::Modified : Change::Kind::Added,
                     .path = path,
@@ -153,12 +163,11 @@ class Comparison {
                     .unlisted = unlisted};
       {
         const Unlocked unlocked(AT_FDCWD, place);
-        change.digest = TRY(digest_of(place, *now));
+        change.digest = digest_of(place, *now);
       }
       const bool same = old && old->st_mode == now->st_mode && old->st_size == now->st_size &&
-                        !change.digest.empty() && TRY(digest_of(*old_place, *old))
-      == change.digest;
-      if (!same) changes_.push_back(std::move(change));
+                        !change.digest.empty() && digest_of(*old_place, *old) == change.digest;
+      if (!same) tell(std::move(change));
     }
     if (!is_directory || unlisted) return {};
     const bool was_directory = old && S_ISDIR(old->st_mode);
@@ -170,11 +179,14 @@ class Comparison {
     const std::optional<std::string> old_place = below_.find(path);
     const std::optional<struct stat> old = old_place ? look_at(*old_place) : std::nullopt;
     if (!old) return {};  // made and removed again
-    changes_.push_back({.kind = Change::Kind::Removed,
-                        .path = path,
-                        .type = std::string(type_of(*old)),
-                        .digest = {}});
-    if (S_ISDIR(old->st_mode)) TRY(add_removed_below(path));
+    const bool is_directory = S_ISDIR(old->st_mode);
+    const bool unlisted = is_directory && is_too_deep(longest_ + 1 + path.size(), 0);
+    tell({.kind = Change::Kind::Removed,
+          .path = path,
+          .type = std::string(type_of(*old)),
+          .digest = {},
+          .unlisted = unlisted});
+    if (is_directory && !unlisted) TRY(add_removed_below(path));
     return {};
   }
 
@@ -186,6 +198,9 @@ class Comparison {
 
   const std::string& upper_;
   Below below_;
+  std::size_t longest_;  // of the paths that lead to the upper and the layers
+  std::size_t told_bytes_ = 0;
+  bool is_cut_off_ = false;
   std::vector<Change> changes_;
 };
 
@@ -204,7 +219,7 @@ Result<std::vector<Change>> changes_in(const std::string& upper,
                                        const std::vector<std::string>& layers,
                                        const std::vector<std::string>& skip) {
   Comparison comparison(upper, layers);
-  TRY(comparison.compare("", is_opaque(upper), 0, skip));
+  TRY(comparison.compare("", is_copy(upper) || is_opaque(upper), 0, skip));
   return comparison.finish();
 }
 

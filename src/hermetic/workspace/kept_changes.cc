@@ -11,7 +11,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
-#include "hermetic/workspace/unlocked.h"
+#include "hermetic/base/unlocked.h"
 
 namespace hermetic {
 namespace {

@@ -177,28 +177,31 @@ Certificate RunFolder::remove() {
   return certificate;
 }
 
-std::vector<std::string> remove_abandoned_runs(const std::string& journals) {
-  std::vector<std::string> removed;
+AbandonedRuns remove_abandoned_runs(const std::string& journals) {
+  AbandonedRuns runs;
   const Result<UniqueFd> directory = open_directory(AT_FDCWD, journals);
   struct stat status = {};
   // What somebody else has written there is not believed.
   if (!directory || ::fstat(directory->get(), &status) != 0 || status.st_uid != ::geteuid())
-    return removed;
+    return runs;
   const Result<std::vector<std::string>> names = names_in(directory->get());
-  if (!names) return removed;
+  if (!names) return runs;
   for (const std::string& name : *names) {
     const UniqueFd journal(
         ::openat(directory->get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (!journal.is_open() || ::flock(journal.get(), LOCK_EX | LOCK_NB) != 0) continue;
     const std::string path = journal_text(journal.get());
     if (is_run_folder(path, name)) {
-      if (!remove_tree(AT_FDCWD, path)) continue;
-      removed.push_back(path);
-      leave_folders_above(path, removed);
+      if (const Result<void> gone = remove_tree(AT_FDCWD, path); !gone) {
+        runs.left.push_back({path, gone.error().message});
+        continue;
+      }
+      runs.removed.push_back(path);
+      leave_folders_above(path, runs.removed);
     }
     (void)::unlinkat(directory->get(), name.c_str(), 0);
   }
-  return removed;
+  return runs;
 }
 
 }  // namespace hermetic

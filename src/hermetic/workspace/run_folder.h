@@ -53,7 +53,15 @@ class RunFolder {
 // A name that can be part of a path: letters, digits, '.', '_' and '-', and it starts with no dot.
 [[nodiscard]] Result<void> check_task_name(const std::string& name);
 
-// The folders of runs that were killed: removed, and named.
-[[nodiscard]] std::vector<std::string> remove_abandoned_runs(const std::string& journals);
+// The folders of runs that were killed.
+struct AbandonedRuns {
+  struct Left {
+    std::string path;
+    std::string why;
+  };
+  std::vector<std::string> removed;
+  std::vector<Left> left;  // with their journals: who comes later tries again
+};
+[[nodiscard]] AbandonedRuns remove_abandoned_runs(const std::string& journals);
 
 }  // namespace hermetic

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -5,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "hermetic/base/file_tree.h"
 #include "hermetic/spec/spec_builder.h"
 #include "tests/unit/spec/mount_namespace.h"
 #include "tests/unit/spec/temp_dir.h"
@@ -109,6 +111,17 @@ TEST_F(DisjointObjects, AHardLinkFromAnInPlaceOutputToAnInputIsRefused) {
   EXPECT_EQ(outcome(builder().input(input, {input + "/deep"}).output(output, Publish::InPlace)),
             "built")
       << "what is excepted is no input";
+}
+
+// A command that may change it in place can nest directories until nobody can look through them.
+TEST_F(DisjointObjects, AnInPlaceOutputThatIsTooDeepToBeSearchedIsRefused) {
+  root_.file("in/f", "");
+  root_.nest("out", "d", 30'000);
+  const Result<Spec> spec =
+      SpecBuilder({"true"}).input(root_ / "in").output(root_ / "out", Publish::InPlace).build();
+  ASSERT_FALSE(spec);
+  EXPECT_THAT(spec.error().message, HasSubstr("more than 500 directories deep"));
+  EXPECT_TRUE(remove_tree(AT_FDCWD, root_ / "out"));
 }
 
 TEST_F(DisjointObjects, HardLinksInsideTheOutputAreItsOwnBusiness) {

@@ -47,11 +47,12 @@ class TempDir {
     return path_ / name;
   }
   // Directories of one name in each other, from `top` on, also where no path leads any more.
-  void nest(std::string_view top, const std::string& name, int levels) const {
+  void nest(std::string_view top, const std::string& name, int levels, mode_t mode = 0755) const {
     int place = ::open(directory(top).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < levels && place >= 0; ++i) {
       (void)::mkdirat(place, name.c_str(), 0755);
       const int below = ::openat(place, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (i > 0) (void)::fchmod(place, mode);
       ::close(place);
       place = below;
     }

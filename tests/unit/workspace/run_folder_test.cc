@@ -112,7 +112,28 @@ TEST_F(RunFolders, SayWhatTheyCouldNotRemove) {
   const Certificate certificate = folder.remove();
   EXPECT_THAT(certificate.left, ElementsAre(HasSubstr("cannot remove")));
   EXPECT_THAT(names("journals"), ElementsAre(folder.run())) << "for whoever comes later";
+  { const RunFolder gone = std::move(folder); }  // its lock
+  const AbandonedRuns runs = remove_abandoned_runs(dir / "journals");
+  EXPECT_THAT(runs.removed, IsEmpty());
+  ASSERT_EQ(runs.left.size(), 1U);
+  EXPECT_THAT(runs.left.front().why, HasSubstr("cannot remove"));
   ASSERT_EQ(::chmod((dir / "scratch/task").c_str(), 0700), 0);
+}
+
+// As a command can leave them; a plain user may not move what is locked.
+TEST_F(RunFolders, AreRemovedHoweverDeepAndLockedTheyAre) {
+  RunFolder folder = make().value();
+  const std::string below = folder.path().substr(dir.path().size() + 1);
+  dir.nest(below + "/locked", "d", 700, 0);
+  // Names that hermetic itself gives to what it moves up, and a chain that it comes to first.
+  dir.file(below + "/taken/.hermetic-deep-0/file", "x");
+  dir.file(below + "/taken/.hermetic-deep-1", "x");
+  dir.file(below + "/.hermetic-deep-0/file", "x");
+  dir.nest(below + "/taken/!", "d", 700);
+  dir.nest(below + "/!", "d", 700);
+  EXPECT_THAT(folder.remove().left, IsEmpty());
+  EXPECT_THAT(names("journals"), IsEmpty());
+  EXPECT_THAT(names("."), ElementsAre("journals"));
 }
 
 TEST_F(RunFolders, OfOneTaskDoNotMeet) {
@@ -137,7 +158,7 @@ TEST_F(RunFolders, OfOneTaskDoNotMeet) {
 
 TEST_F(RunFolders, ThatAreInUseAreNotCleared) {
   const RunFolder folder = make().value();
-  EXPECT_THAT(remove_abandoned_runs(dir / "journals"), IsEmpty());
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed, IsEmpty());
   EXPECT_TRUE(exists(folder.path()));
   EXPECT_THAT(names("journals"), ElementsAre(folder.run()));
 }
@@ -147,12 +168,13 @@ TEST_F(RunFolders, OfAKilledRunAreClearedAndNothingElse) {
   dir.file("scratch/other/kept", "x");
   const std::string path = killed_run();
   ASSERT_TRUE(exists(path + "/worktree/link"));
-  EXPECT_THAT(remove_abandoned_runs(dir / "journals"), ElementsAre(path, dir / "scratch/task"));
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed,
+              ElementsAre(path, dir / "scratch/task"));
   EXPECT_THAT(names("scratch"), ElementsAre("other"));
   EXPECT_TRUE(exists(dir / "scratch/other/kept"));
   EXPECT_TRUE(exists(dir / "outside/kept"));
   EXPECT_THAT(names("journals"), IsEmpty());
-  EXPECT_THAT(remove_abandoned_runs(dir / "journals"), IsEmpty());
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed, IsEmpty());
 }
 
 TEST_F(RunFolders, ThatAreLinksByNowAreNotFollowed) {
@@ -161,7 +183,7 @@ TEST_F(RunFolders, ThatAreLinksByNowAreNotFollowed) {
   ASSERT_TRUE(remove_tree(AT_FDCWD, path));
   dir.file("precious/" + name + "/kept", "x");
   ASSERT_EQ(::symlink((dir / ("precious/" + name)).c_str(), path.c_str()), 0);
-  EXPECT_THAT(remove_abandoned_runs(dir / "journals"), IsEmpty());
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed, IsEmpty());
   EXPECT_TRUE(exists(dir / ("precious/" + name + "/kept")));
   EXPECT_THAT(names("journals"), IsEmpty());
 }
@@ -180,11 +202,11 @@ TEST_F(RunFolders, AreNotWhateverAJournalNames) {
   dir.file("journals/run_1_f", std::string(10000, 'x') + "\n");
   dir.directory("journals/folder");
   dir.link("journals/link", dir / "precious/kept");
-  EXPECT_THAT(remove_abandoned_runs(dir / "journals"), IsEmpty());
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed, IsEmpty());
   EXPECT_THAT(names("precious"), ElementsAre("kept", "run_1_d"));
   EXPECT_TRUE(exists(dir / "run_1_a"));
   EXPECT_THAT(names("journals"), ElementsAre("folder", "link"));
-  EXPECT_THAT(remove_abandoned_runs(dir / "nothing"), IsEmpty());
+  EXPECT_THAT(remove_abandoned_runs(dir / "nothing").removed, IsEmpty());
 }
 
 TEST_F(RunFolders, HaveNamesThatCanBePartOfAPath) {

@@ -1,4 +1,4 @@
-#include "hermetic/workspace/unlocked.h"
+#include "hermetic/base/unlocked.h"
 
 #include <fcntl.h>
 #include <unistd.h>
