@@ -37,6 +37,26 @@ complete_in_bash() {
   fish_says 'hermetic plan --color al' | grep -q '^always'
 }
 
-@test "zsh can read its completion" {
+# zsh completes only on a terminal, which tmux is.
+@test "zsh completes commands, options and values" {
   zsh -n "$HERMETIC_SOURCE_DIR/completions/_hermetic"
+  local socket=$BATS_TEST_TMPDIR/tmux
+  typing() { tmux -S "$socket" send-keys "$@"; }
+  shows() { # pattern
+    local tries
+    for ((tries = 0; tries < 100; ++tries)); do
+      if tmux -S "$socket" capture-pane -p | grep -qE -- "$1"; then return 0; fi
+      sleep 0.1
+    done
+    tmux -S "$socket" capture-pane -p
+    return 1
+  }
+  tmux -S "$socket" -f /dev/null new-session -d -x 100 -y 20 -c "$BATS_TEST_TMPDIR" 'zsh -f'
+  typing "PS1='> '; fpath=($HERMETIC_SOURCE_DIR/completions \$fpath); autoload -U compinit; compinit -u -D; clear" Enter
+  shows '^> *$'
+  typing 'hermetic pla' Tab '--js' Tab
+  shows '^> hermetic plan --json'
+  typing C-u 'hermetic plan --color al' Tab
+  shows '^> hermetic plan --color always'
+  tmux -S "$socket" kill-server
 }

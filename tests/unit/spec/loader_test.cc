@@ -179,7 +179,11 @@ TEST(ParseProject, PutsTheFolderOfTheFileForHereAtTheStartOfAPath) {
 }
 
 TEST(ParseProject, ReadsThePresetOfLimits) {
-  EXPECT_EQ(with("limits: hermetic").limits, ResourceLimits::hermetic());
+  const ResourceLimits limits = with("limits: hermetic").limits;
+  EXPECT_EQ(limits, ResourceLimits::hermetic());
+  EXPECT_EQ(limits.memory_bytes, std::uint64_t{4} << 30U);
+  EXPECT_EQ(limits.cpu_time, std::chrono::hours(1));
+  EXPECT_EQ(limits.processes, 128U);
   EXPECT_EQ(with("limits: {}").limits, ResourceLimits{});
 }
 
