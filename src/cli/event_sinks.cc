@@ -31,6 +31,10 @@ Redaction redaction_for(const Plan& plan) {
   return Redaction(environment);
 }
 
+bool is_recorded(const Arguments& arguments) {
+  return arguments.has("--events") || arguments.has("--syslog") || arguments.has("--evidence");
+}
+
 EventSinks::EventSinks(const Redaction& redaction)
     : redaction_(redaction), speaks_(is_set("HERMETIC_DEBUG")) {}
 

@@ -18,6 +18,9 @@ namespace hermetic::cli {
 // Knows the secrets of the caller, who may have put them on the command line, and of the command.
 [[nodiscard]] Redaction redaction_for(const Plan& plan);
 
+// With --events, --syslog or --evidence the run is watched for all that they can hold.
+[[nodiscard]] bool is_recorded(const Arguments& arguments);
+
 class EventSinks final : public EventSink {
  public:
   // With HERMETIC_DEBUG set, says what happens as it happens. `redaction` outlives the sinks.

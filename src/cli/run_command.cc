@@ -155,10 +155,8 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   RunOptions options;
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
-  const bool is_recorded =
-      arguments.has("--events") || arguments.has("--syslog") || arguments.has("--evidence");
-  options.observe_files = is_recorded || arguments.has("--explain");
-  options.observe_processes = is_recorded;
+  options.observe_files = is_recorded(arguments) || arguments.has("--explain");
+  options.observe_processes = is_recorded(arguments);
   options.prove = arguments.has("--prove");
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)

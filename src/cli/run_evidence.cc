@@ -74,7 +74,6 @@ Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& argumen
   evidence->error_ = TRY(StreamCopy::make(options.standard_error, kMostOutput));
   options.standard_output = evidence->output_->writer();
   options.standard_error = evidence->error_->writer();
-  options.observe_processes = true;
   options.digest_outputs = true;
   if (!options.sample_every) options.sample_every = kUsualSampling;
   return evidence;

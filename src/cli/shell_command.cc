@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
+#include "cli/explanation.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
 #include "hermetic/spec/spec_builder.h"
@@ -67,12 +68,14 @@ Result<int> run_shell(const Arguments& arguments) {
   options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   options.digest_outputs = false;
   wake_on_resize();
-  options.observe_processes = arguments.has("--events") || arguments.has("--syslog");
+  options.observe_files = is_recorded(arguments);
+  options.observe_processes = is_recorded(arguments);
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, options.interactive));
+  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
   TRY(events.close());
   return exit_code_of(outcome, spec.on_violation);
 }

@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
+#include "cli/explanation.h"
 #include "cli/forward_signals.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
@@ -61,13 +62,15 @@ Result<int> run_task(const Arguments& arguments) {
   TRY(events.open(arguments));
   RunOptions options;
   options.prove = arguments.has("--prove");
-  options.observe_processes = arguments.has("--events");
+  options.observe_files = is_recorded(arguments);
+  options.observe_processes = is_recorded(arguments);
   std::unique_ptr<RunEvidence> evidence;
   if (arguments.has("--evidence"))
     evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   finished.outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
   const Outcome& outcome = finished.outcome;
+  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
 
   TaskRecord record =
       TRY(task::record_of(task, finished, exit_code_of(outcome, plan.on_violation)));
