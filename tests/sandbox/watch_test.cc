@@ -88,6 +88,19 @@ TEST(Watch, SaysWhatIsWatchedBeforeAnythingElse) {
   EXPECT_EQ(seen.all.back().kind, Event::Kind::Ended);
 }
 
+// A command that is quick is heard of before init has said that it runs.
+TEST(Watch, SaysThatTheCommandRunsBeforeWhatItDoes) {
+  RunOptions options = captured();
+  options.observe_processes = true;
+  for (int i = 0; i < 12; ++i) {
+    const Seen seen = watch(sandboxed({misbehave("reach"), "port", "127.0.0.1", "1000"}), options);
+    Words kinds;
+    for (const Event& event : seen.all)
+      if (event.kind != Event::Kind::Coverage) kinds.emplace_back(to_string(event.kind));
+    EXPECT_THAT(kinds, ElementsAre("process", "started", "network", "network", "ended"));
+  }
+}
+
 TEST(Watch, NamesWhoDidItAndWhoStartedThat) {
   const Seen seen = watch(shell("cd /usr; " + misbehave("reach") + " port 127.0.0.1 1000; true"));
   ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));

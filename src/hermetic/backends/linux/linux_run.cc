@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/capture.h"
+#include "hermetic/backends/linux/event_order.h"
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/init_report.h"
@@ -59,6 +60,7 @@ class LinuxRun final : public Run {
         captures_(std::move(captures)),
         monitor_(std::move(monitor)),
         started_(started),
+        order_(events_, started_),
         key_(key),
         proof_(std::move(proof)),
         sockets_(std::move(sockets)) {}
@@ -79,6 +81,7 @@ class LinuxRun final : public Run {
           {.policy = plan_.network, .tell = [this](Event event) { hear_guard(std::move(event)); }},
           *std::exchange(sockets_, std::nullopt)));
     while (!running_ && !finished_ && !gone_) TRY(poll_once());
+    if (!running_) order_.release();
     if (gone_) {
       reap();
       return system_error(
@@ -156,10 +159,7 @@ class LinuxRun final : public Run {
            0;
   }
 
-  void tell(Event event) {
-    event.since_start = Clock::now() - started_;
-    events_.on_event(event);
-  }
+  void tell(Event event) { order_.tell(std::move(event)); }
 
   // An allowed name that leads where it must not is known only when it is dialled.
   void hear_guard(Event event) {
@@ -170,19 +170,20 @@ class LinuxRun final : public Run {
   }
 
   void watch(UniqueFd listener) {
-    watch_.emplace(std::move(listener),
-                   NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_),
-                                   key_, guard_ ? &*guard_ : nullptr),
-                   Watch::Options{.watched = watched_in(plan_, options_),
-                                  .init = launched_.init,
-                                  .is_heard = events_.is_listening(),
-                                  .tell = [this](Event event) { tell(std::move(event)); },
-                                  .on_violation =
-                                      [this](const Violation& violation) {
-                                        const bool ends = plan_.on_violation == OnViolation::Kill;
-                                        if (ends && !stopping_) stop(EndedByViolation{violation});
-                                        return ends;
-                                      }});
+    watch_.emplace(
+        std::move(listener),
+        NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_), key_,
+                        guard_ ? &*guard_ : nullptr),
+        Watch::Options{.watched = watched_in(plan_, options_),
+                       .init = launched_.init,
+                       .is_heard = events_.is_listening(),
+                       .tell = [this](Event event) { order_.tell_of_inside(std::move(event)); },
+                       .on_violation =
+                           [this](const Violation& violation) {
+                             const bool ends = plan_.on_violation == OnViolation::Kill;
+                             if (ends && !stopping_) stop(EndedByViolation{violation});
+                             return ends;
+                           }});
   }
 
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
@@ -406,6 +407,7 @@ class LinuxRun final : public Run {
   std::optional<Watch> watch_;
   std::unique_ptr<Monitor> monitor_;
   Clock::time_point started_;
+  EventOrder order_;
   std::uint64_t key_;  // see Facts::program_key
   Proof proof_;
   std::optional<NetworkGuard::Sockets> sockets_;  // until there is a guard

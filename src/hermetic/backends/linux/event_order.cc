@@ -1,0 +1,40 @@
+#include "hermetic/backends/linux/event_order.h"
+
+#include <utility>
+
+namespace hermetic::linux_backend {
+
+bool EventOrder::is_by_init(const Event& event) {
+  if (event.kind != Event::Kind::Process || event.processes.empty()) return false;
+  const std::string& executable = event.processes.front().executable;
+  if (init_.empty()) init_ = executable;
+  return executable == init_;
+}
+
+void EventOrder::tell_of_inside(Event event) {
+  event.since_start = std::chrono::steady_clock::now() - started_;
+  if (is_held_ && (!early_.empty() || !is_by_init(event)))
+    early_.push_back(std::move(event));
+  else
+    events_.on_event(event);
+}
+
+void EventOrder::tell(Event event) {
+  event.since_start = std::chrono::steady_clock::now() - started_;
+  if (event.kind == Event::Kind::Started) {
+    if (!early_.empty()) event.since_start = early_.front().since_start;  // it ran by then
+    events_.on_event(event);
+    release();
+  } else if (is_held_ && !early_.empty()) {
+    early_.push_back(std::move(event));
+  } else {
+    events_.on_event(event);
+  }
+}
+
+void EventOrder::release() {
+  is_held_ = false;
+  for (const Event& event : std::exchange(early_, {})) events_.on_event(event);
+}
+
+}  // namespace hermetic::linux_backend
