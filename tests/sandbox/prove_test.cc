@@ -1,15 +1,16 @@
 // Negative controls: a sandbox that does not hold runs nothing. They aim at addresses that nobody
-// has, so all of it happens inside an outer network namespace that is empty.
-#include <sched.h>
-
-#include <functional>
+// has, so all of it happens inside an outer network namespace that is empty, or a world of the
+// test's own that has them.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "hermetic/backends/linux/facts.h"
 #include "hermetic/backends/linux/init_image.h"
 #include "hermetic/backends/linux/linux_run.h"
 #include "hermetic/backends/linux/lower.h"
 #include "hermetic/backends/linux/proof.h"
-#include "tests/sandbox/sandbox.h"
+#include "tests/sandbox/world.h"
 
 namespace hermetic {
 namespace {
@@ -42,14 +43,6 @@ std::string proved(const SpecBuilder& builder, const linux_backend::Lowering& lo
     if (control.tried) tried += " " + control.name;
   if (!outcome.violations.empty()) tried += ", and violations";
   return outcome.standard_output.text + tried;
-}
-
-std::string in_empty_network(const std::function<std::string()>& ask) {
-  const Answer answer = ask_with_own_mounts([&]() -> std::string {
-    if (::unshare(CLONE_NEWNET) != 0) return "no network namespace of its own";
-    return ask();
-  });
-  return answer.text;
 }
 
 SpecBuilder echo() { return sandboxed({"echo", "ran"}); }
@@ -125,10 +118,69 @@ TEST_F(Prove, RunsNothingWhereCallsAreNotFiltered) {
     std::memcpy(script.init_message.data(), &config, sizeof config);
     return script;
   };
-  EXPECT_THAT(in_empty_network([&] { return proved(echo(), unfiltered, false); }),
-              HasSubstr("io_uring"));
+  // Not every kernel has it.
+  const UniqueFd vsock(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(in_empty_network([&] { return proved(echo(), unfiltered, false); }),
+            "the sandbox does not hold: what must fail inside succeeds there: io_uring, " +
+                std::string(vsock.is_open() ? "vsock, " : "") + "listen");
   EXPECT_THAT(in_empty_network([&] { return proved(echo(), unfiltered, true); }), HasSubstr("ran"))
       << "who listens refuses them, too";
+}
+
+// The sandbox has no network namespace, and tries whom it reaches all the same.
+std::string proved_without_namespace() {
+  const auto tries_more = [](const Plan& plan, const Facts& facts) {
+    using linux_backend::Probe;
+    Facts more = facts;
+    for (const Probe probe : {Probe::Tcp, Probe::Udp, Probe::Dns})
+      more.probes |= 1U << static_cast<std::uint32_t>(probe);
+    return linux_backend::lower(plan, more);
+  };
+  return proved(echo().network({.mode = NetworkPolicy::Mode::Host}), tries_more);
+}
+
+UniqueFd datagrams_at(const char* host, std::uint16_t port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  ::inet_pton(AF_INET, host, &address.sin_addr);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    socket.reset();
+  return socket;
+}
+
+// Says of one name that it has an address, whatever the question.
+void answer_a_name(int socket) {
+  std::array<std::uint8_t, 512> message = {};
+  sockaddr_storage asker = {};
+  socklen_t size = sizeof asker;
+  auto* const place = reinterpret_cast<sockaddr*>(&asker);
+  const ssize_t got = ::recvfrom(socket, message.data(), message.size(), 0, place, &size);
+  if (got < 12) return;
+  message[2] |= 0x80;  // an answer
+  message[7] = 1;      // that counts one record
+  (void)::sendto(socket, message.data(), static_cast<std::size_t>(got), 0, place, size);
+}
+
+TEST_F(Prove, RunsNothingWhereSomebodyIsReached) {
+  const std::string found = "the sandbox does not hold: what must fail inside succeeds there: ";
+  EXPECT_EQ(in_world(proved_without_namespace), found + "tcp") << "a server of the world";
+  const auto with_datagrams = [](const char* host, std::uint16_t port) {
+    return in_world([&]() -> std::string {
+      const UniqueFd socket = datagrams_at(host, port);
+      if (!socket.is_open()) return "nobody listens";
+      std::thread server([&] { answer_a_name(socket.get()); });
+      std::string said = proved_without_namespace();
+      ::shutdown(socket.get(), SHUT_RDWR);  // or it waits for ever
+      server.join();
+      return said;
+    });
+  };
+  EXPECT_EQ(with_datagrams("192.0.2.1", 9), found + "tcp, udp");
+  EXPECT_EQ(with_datagrams("127.0.0.1", 53), found + "tcp, dns");
+  EXPECT_THAT(in_empty_network(proved_without_namespace), HasSubstr("init ended without a word"))
+      << "nobody is reached, and an init that has tried more than it should is not believed";
 }
 
 TEST_F(Prove, SecretsOfKilledRunsAreRemovedAndNoOthers) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -150,6 +152,16 @@ inline Answer ask_with_own_mounts(const std::function<std::string()>& ask) {
       return std::string("exception: ") + problem.what();
     }
   });
+}
+
+// The same inside an outer network namespace that is empty: nothing leaves it, whether or not the
+// sandbox under test holds.
+inline std::string in_empty_network(const std::function<std::string()>& ask) {
+  const Answer answer = ask_with_own_mounts([&]() -> std::string {
+    if (::unshare(CLONE_NEWNET) != 0) return "no network namespace of its own";
+    return ask();
+  });
+  return answer.text;
 }
 
 enum class Control {
