@@ -116,6 +116,26 @@ void swap_arguments(int times) {
   ::pthread_join(thread, nullptr);
 }
 
+void* swap_host(void* /*unused*/) {
+  const std::uint32_t allowed = address_of("192.0.2.80", 0).sin_addr.s_addr;
+  const std::uint32_t denied = address_of("192.0.2.81", 0).sin_addr.s_addr;
+  while (!over) {
+    store(swapped.sin_addr.s_addr, allowed);
+    store(swapped.sin_addr.s_addr, denied);
+  }
+  return nullptr;
+}
+
+// The same with two hosts, one of which is allowed. Each connection is of its own.
+void swap_hosts(int times) {
+  swapped = address_of("192.0.2.80", 1014);
+  pthread_t thread = {};
+  ::pthread_create(&thread, nullptr, swap_host, nullptr);
+  for (int i = 0; i < times; ++i) connect_to(swapped);
+  over = true;
+  ::pthread_join(thread, nullptr);
+}
+
 void* make_it_of_the_internet(void* /*unused*/) {
   while (!over) {
     for (int i = 0; i < 20000 && !over; ++i) {  // a moment
@@ -327,6 +347,7 @@ int main(int count, char** words) {
   if (what == "families") open_families();
   if (what == "storm" && count > 3) storm(number, static_cast<int>(misbehave::number(words[3])));
   if (what == "swap") swap_arguments(number);
+  if (what == "swap-host") swap_hosts(number);
   if (what == "swap-family") swap_families(number);
   if (what == "fork") fork_in_the_middle(number);
   if (what == "die") die_in_the_middle(number);
@@ -338,7 +359,8 @@ int main(int count, char** words) {
   if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
     misbehave::usage(
-        "attempt send | mapped | families | storm N M | swap N | swap-family N | die N | hidden | "
+        "attempt send | mapped | families | storm N M | swap N | swap-host N | swap-family N | die "
+        "N | hidden | "
         "familyless | "
         "thread | orphan | linger | become PROGRAM");
   return 0;

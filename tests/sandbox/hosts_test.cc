@@ -1,4 +1,8 @@
 // Allowed hosts, for programs that know nothing of it.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "tests/sandbox/world.h"
 
 namespace hermetic {
@@ -145,6 +149,91 @@ TEST_F(AllowedHosts, CountWhatIsSentAndReceived) {
               return traffic.text;
             }),
             "sent 100000 web.example.org:7;received 100000 web.example.org:7;");
+}
+
+// What was told of those with a name, and of addresses beside loopback: who asked for whom, and
+// which rule decided.
+TEST_F(AllowedHosts, AreToldWithTheirNameAndTheirRule) {
+  class Network final : public EventSink {
+   public:
+    void on_event(const Event& event) override {
+      if (event.kind != Event::Kind::Network || !event.endpoint || event.endpoint->port != 7)
+        return;
+      text += fmt::format("{} {} {}, {}, {}", event.act, event.subject, to_string(event.verdict),
+                          event.rule, event.endpoint->name);
+      if (!event.processes.empty()) text += ", by " + event.processes.front().executable;
+      text += "\n";
+    }
+    std::string text;
+  };
+  const auto told = [](const std::string& host) {
+    return in_world([&] {
+      const SpecBuilder builder =
+          sandboxed({"/usr/bin/python3", "-c",
+                     "import socket\ns = socket.create_connection(('" + host +
+                         "', 7))\ns.sendall(b'x'); s.recv(1)"})
+              .network(NetworkPolicy::allow_hosts({"web.example.org:7"}).value());
+      LinuxBackend backend = LinuxBackend::make().value();
+      Network network;
+      (void)execute(builder.build().value(), backend, captured(), network);
+      return network.text;
+    });
+  };
+  const std::string by = ", by " + std::filesystem::canonical("/usr/bin/python3").string() + "\n";
+  const std::string list = "network: hosts (the default)";
+  EXPECT_EQ(told("web.example.org"),
+            "connect web.example.org:7/tcp allow, web.example.org:7 of " + list +
+                ", web.example.org" + by +
+                "reach web.example.org:7 allow, web.example.org:7, web.example.org\n");
+  EXPECT_EQ(told("192.0.2.80"), "connect 192.0.2.80:7/tcp deny, " + list + ", " + by);
+}
+
+// Connections that were accepted meanwhile.
+int accepted_by(int server) {
+  int count = 0;
+  while (UniqueFd(::accept4(server, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)).is_open())
+    ++count;
+  return count;
+}
+
+UniqueFd server_at(const char* host, std::uint16_t port) {
+  UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  ::inet_pton(AF_INET, host, &address.sin_addr);
+  if (::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(server.get(), 4096) != 0)
+    server.reset();
+  return server;
+}
+
+// A second thread puts the one address in place of the other while the call waits: what hermetic
+// has looked at is not what the kernel reads. Who is not allowed hears of none of it.
+TEST_F(AllowedHosts, AreAllThatIsReachedByArgumentsThatAreSwapped) {
+  const Words swap = {misbehave("attempt"), "swap-host", "1000"};
+  const auto reached = [&](const std::function<std::string()>& reach) {
+    return in_world([&]() -> std::string {
+      const UniqueFd allowed = server_at("192.0.2.80", 1014);
+      const UniqueFd denied = server_at("192.0.2.81", 1014);
+      if (!allowed.is_open() || !denied.is_open()) return "nobody listens";
+      const std::string problem = reach();
+      const bool first = accepted_by(allowed.get()) > 0;
+      const bool second = accepted_by(denied.get()) > 0;
+      return problem + (first ? "allowed " : "") + (second ? "denied" : "");
+    });
+  };
+  EXPECT_EQ(reached([&] { return run_plainly(swap).code == 0 ? "" : "it failed"; }),
+            "allowed denied")
+      << "both are there, and swapped";
+  EXPECT_EQ(reached([&]() -> std::string {
+              const Result<Finished> finished = try_run(
+                  sandboxed(swap).network(NetworkPolicy::allow_hosts({"192.0.2.80:1014"}).value()));
+              if (!finished) return to_string(finished.error());
+              if (!finished->outcome.success()) return "it failed";
+              return finished->outcome.violations.empty() ? "nothing was denied" : "";
+            }),
+            "allowed ");
 }
 
 // An echo of so much, ended when more than the limit has gone both ways.

@@ -1,5 +1,6 @@
 // What hermetic hears of a command that tries to reach somebody. Everything is aimed at loopback.
-#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "tests/sandbox/sandbox.h"
 
@@ -224,6 +225,50 @@ TEST(Watch, KnowsOneWhoListens) {
   EXPECT_THAT(loopback.outcome.violations, IsEmpty());
   EXPECT_THAT(loopback.events, Contains(AllOf(Field(&Event::act, "listen"),
                                               Field(&Event::verdict, Verdict::Allow))));
+}
+
+// What listens, is connected to and accepts, in the order in which it does so.
+TEST(Watch, HearsOfBothEndsOfAConnection) {
+  const std::string script =
+      "s = socket.socket()\ns.bind(('127.0.0.1', 47124))\ntry:\n"
+      "    s.listen()\n    c = socket.create_connection(('127.0.0.1', 47124))\n"
+      "    s.accept()\nexcept OSError: pass";
+  const auto told = [&](Mode mode) {
+    Words words;
+    for (const Event& event : watch(python(script, mode)).events)
+      if (event.act != "socket")
+        words.push_back(fmt::format("{} {} {}, {}", event.act, event.subject,
+                                    to_string(event.verdict), event.rule));
+    return words;
+  };
+  const std::string loopback = "network: loopback (the default)";
+  EXPECT_THAT(told(Mode::Loopback), ElementsAre("bind 127.0.0.1:47124/tcp none, " + loopback,
+                                                "listen 127.0.0.1:47124/tcp allow, " + loopback,
+                                                "connect 127.0.0.1:47124/tcp allow, " + loopback,
+                                                "accept 127.0.0.1:47124/tcp none, " + loopback));
+  const std::string none = "network: none (the default)";
+  EXPECT_THAT(told(Mode::None), ElementsAre("bind 127.0.0.1:47124/tcp none, " + none,
+                                            "listen 127.0.0.1:47124/tcp deny, " + none));
+}
+
+TEST(Watch, HearsOfTheHostsNetworkToo) {
+  UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const place = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(server.get(), place, size), 0);
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_EQ(::getsockname(server.get(), place, &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  const Seen seen = watch(
+      sandboxed({misbehave("reach"), "port", "127.0.0.1", port}).network({.mode = Mode::Host}));
+  EXPECT_TRUE(seen.outcome.success()) << seen.outcome.standard_output.text;
+  EXPECT_THAT(seen.outcome.violations, IsEmpty());
+  const std::string subject = "127.0.0.1:" + port + "/tcp";
+  ASSERT_THAT(seen.events, Contains(is("connect", subject.c_str(), Verdict::Allow)));
+  EXPECT_EQ(seen.events.back().rule, "network: host (the default)");
 }
 
 TEST(Watch, TellsOfProgramsOnRequest) {
