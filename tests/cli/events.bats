@@ -13,6 +13,18 @@ hermetic() { "$HERMETIC_PROGRAM" "$@"; }
 
 kinds() { sed 's/.*"kind":"\([a-z]*\)".*/\1/' "$1"; }
 
+# Lines of one kind, by their keys: "KEY KEY..." with spaces between.
+told() { # file kind key...
+  python3 - "$@" <<'PYTHON'
+import json
+import sys
+for line in map(json.loads, open(sys.argv[1])):
+    if line["kind"] == sys.argv[2]:
+        line["who"] = line["process"] and line["process"]["executable"]
+        print(*(line[key] for key in sys.argv[3:]))
+PYTHON
+}
+
 without_volatile() { sed 's/"volatile":.*//' "$1"; }
 
 @test "a run starts and ends, and the exit code is the command's" {
@@ -42,6 +54,59 @@ without_volatile() { sed 's/"volatile":.*//' "$1"; }
   hermetic run --events second.jsonl -- true
   run ! cmp -s first.jsonl second.jsonl
   diff <(without_volatile first.jsonl) <(without_volatile second.jsonl)
+}
+
+@test "several processes that are denied in turn write the same, but for what is volatile" {
+  cat >script <<'BASH'
+reach() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+for port in 1 2 3; do reach $port; done
+sh -c 'getent ahosts build.example.org; cat /etc/shadow; true'
+python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in 4, 5:
+    try: s.sendto(b"x", ("127.0.0.1", port))
+    except OSError: pass
+s = socket.socket(); s.bind(("127.0.0.1", 6))
+try: s.listen()
+except OSError: pass' 2>/dev/null
+true
+BASH
+  for run in first second; do
+    hermetic run --quiet --explain --input script --events $run.jsonl -- bash script
+  done
+  [ "$(told first.jsonl network verdict act | grep -c '^deny')" -ge 7 ]
+  told first.jsonl network verdict act subject | grep -x 'deny resolve build.example.org'
+  run ! cmp -s first.jsonl second.jsonl
+  diff <(without_volatile first.jsonl) <(without_volatile second.jsonl)
+}
+
+@test "files that are denied are told with --explain, and who asked for them" {
+  echo old >input
+  local undeclared=$BATS_TEST_TMPDIR/undeclared
+  echo secret >"$undeclared"
+  local words=(-- sh -c "cat '$undeclared' /etc/shadow || echo new >'$PWD/input'")
+  run ! hermetic run --quiet --explain --events events.jsonl "${words[@]}"
+  told events.jsonl file act subject verdict rule who | sort >files
+  cat files
+  grep -qx "read $undeclared deny .* /usr/bin/cat" files
+  grep -qx "read /etc/shadow deny .* /usr/bin/cat" files
+  grep -qx "write $PWD/input deny .* /usr/bin/.*sh" files
+  [ "$(wc -l <files)" -eq 3 ]
+  [ "$(cat input)" = old ]
+  run ! hermetic run --quiet --events events.jsonl "${words[@]}"
+  [ "$(told events.jsonl file act)" = "" ]
+}
+
+@test "the rule of a denial is where it was written" {
+  cat >s.yaml <<'YAML'
+version: 1
+command: [bash, -c, "exec 3<>/dev/tcp/127.0.0.1/80"]
+inputs: [/usr, /bin, /lib, /lib64]
+network: none
+YAML
+  run -1 hermetic run --quiet --spec s.yaml --events events.jsonl
+  told events.jsonl network act subject verdict rule |
+    grep -qx 'connect 127.0.0.1:80/tcp deny network: none (s.yaml:4:10)'
 }
 
 @test "the file is for its owner, and is emptied first" {
@@ -98,6 +163,105 @@ without_volatile() { sed 's/"volatile":.*//' "$1"; }
   done
   exec 9>&-
   [ "$(kinds received | tail -n 1)" = ended ]
+}
+
+# Reads with pauses, each of them shorter than hermetic's patience of 0.2 s. A try in which the machine itself has made
+# one longer says nothing, and is repeated.
+@test "a reader that is slow and does not stop gets every event" {
+  cat >read_slowly.py <<'PYTHON'
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+CONNECTS = 400
+REACH = f"""import socket
+for _ in range({CONNECTS}):
+    try: socket.create_connection(("127.0.0.1", 9))
+    except OSError: pass"""
+
+def read_slowly():
+    ours, theirs = os.pipe()
+    room = fcntl.fcntl(theirs, 1031, 4096)  # F_SETPIPE_SZ
+    run = subprocess.Popen([sys.argv[1], "run", "--quiet", "--events", "-", "--", "python3", "-c", REACH], stdout=theirs)
+    os.close(theirs)
+    text, longest, before = b"", 0, time.monotonic()
+    while block := os.read(ours, 4096):
+        text += block
+        time.sleep(0.005)
+        now = time.monotonic()
+        longest, before = max(longest, now - before), now
+    return run.wait(), text, longest, room
+
+for _ in range(20):
+    code, text, longest, room = read_slowly()
+    if longest < 0.1:
+        break
+lines = [json.loads(line) for line in text.splitlines()]
+assert len(text) > room + 2 * 65536, "what waits in memory and in the pipe would do"
+assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+assert sum(line["act"] == "connect" and line["verdict"] == "deny" for line in lines) == CONNECTS
+assert not any(line["kind"] == "lost" for line in lines) and lines[-1]["kind"] == "ended"
+assert code == 0, code
+PYTHON
+  python3 read_slowly.py "$HERMETIC_PROGRAM"
+}
+
+# A service that listens where those of a system do, with /run and /dev of its own around it.
+@test "the system's log gets each event: the journal its fields, syslog a line" {
+  cat >listen.py <<'PYTHON'
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+place, program = sys.argv[1:]
+os.makedirs(os.path.dirname(place), exist_ok=True)
+server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+server.bind(place)
+received = []
+def receive():
+    while message := server.recv(65536):
+        received.append(message.decode())
+reader = threading.Thread(target=receive)
+reader.start()
+done = subprocess.run([program, "run", "--quiet", "--syslog", "--events", "events.jsonl", "--", "bash", "-c",
+                       "exec 3<>/dev/tcp/127.0.0.1/80"])
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+    last.connect(place)
+    last.send(b"")
+reader.join()
+assert done.returncode == 1, done
+assert len(received) == len(open("events.jsonl").readlines()), received
+print("\n".join(received))
+PYTHON
+  cat >system.sh <<'SHELL'
+set -e
+mount -t tmpfs none /run
+python3 listen.py /run/systemd/journal/socket "$1" >journal
+umount /run
+mount -t tmpfs none /run
+mkdir old
+mount --rbind /dev old
+mount -t tmpfs none /dev
+for name in null zero full random urandom tty; do
+  touch /dev/$name
+  mount --bind old/$name /dev/$name
+done
+python3 listen.py /dev/log "$1" >syslog
+SHELL
+  local options=(-m)
+  ((EUID == 0)) || options+=(-U -r)
+  unshare "${options[@]}" bash system.sh "$HERMETIC_PROGRAM"
+  cat journal syslog
+  grep -qx 'SYSLOG_IDENTIFIER=hermetic' journal
+  grep -qx 'HERMETIC_SUBJECT=127.0.0.1:80/tcp' journal
+  grep -A 9 -x 'HERMETIC_ACT=connect' journal | grep -qx 'HERMETIC_EXECUTABLE=/usr/bin/bash'
+  grep -q '^<14>.* hermetic\[[0-9]*\]: .*' syslog
+  grep -q '^<12>.* hermetic\[[0-9]*\]: .*127.0.0.1:80/tcp' syslog
 }
 
 @test "a run whose system has no log is refused if it is to be written" {
