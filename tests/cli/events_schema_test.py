@@ -4,9 +4,11 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import jsonschema
 
@@ -18,6 +20,12 @@ RUNS = [
     (["--", "true"], 0, ["started", "ended"]),
     (["--", "sh", "-c", "exit 3"], 3, ["started", "ended"]),
     (["--timeout", "300ms", "--", "sleep", "60"], 124, ["started", "stopping", "ended"]),
+    (["--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/80"], 1, ["started", "network", "ended"]),
+    (["--explain", "--", "cat", "/etc/shadow"], 1, ["started", "ended", "file"]),
+    (["--temp", "t", "--file-size", "1K", "--", "dd", "if=/dev/zero", "of=t/large", "bs=2K", "count=1", "status=none"], 122,
+     ["started", "limit", "ended"]),
+    (["--allow-host", "127.0.0.1:{port}", "--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/{port}; echo 1 >&3; read -r <&3"],
+     0, ["started", "network", "traffic", "ended"]),
 ]
 
 PROCESS = {"executable": "/usr/bin/curl", "arguments": ["curl", "[redacted]"], "directory": "/w"}
@@ -39,6 +47,14 @@ def is_subsequence(few, many):
     return all(one in rest for one in few)
 
 
+def serve(server):
+    """Gives back to everybody what they send."""
+    while True:
+        client, _ = server.accept()
+        with client:
+            client.sendall(client.recv(100))
+
+
 def main():
     schema = json.loads((SOURCE / "docs/reference/events.schema.json").read_text())
     validator_class = jsonschema.validators.validator_for(schema)
@@ -46,8 +62,11 @@ def main():
     validator = validator_class(schema)
     problems = []
     good = None
+    server = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=serve, args=[server], daemon=True).start()
     with tempfile.TemporaryDirectory() as scratch:
         for words, code, kinds in RUNS:
+            words = [word.replace("{port}", str(server.getsockname()[1])) for word in words]
             done = subprocess.run([PROGRAM, "run", "--quiet", "--events", "events.jsonl", *words], cwd=scratch,
                                   capture_output=True, text=True, check=False)
             if done.returncode != code:
