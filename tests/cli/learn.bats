@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2016,SC2154 # what is quoted is expanded in a shell of its own; run --separate-stderr sets $stderr
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # what is quoted is expanded in a shell of its own; run sets $output and $stderr
 #
 # hermetic learn with real programs: each is learned, and then run under what was learned, with nothing lacking.
 
@@ -21,16 +21,12 @@ needs() { # program...
   done
 }
 
-# Learns in a copy for whoever calls and, if that is root, in one for nobody; then runs what was learned, and
-# afterwards `check` in the copy.
-learn_and_run() { # check command...
-  local check=$1 as
-  shift
+# Calls `what` with nothing in a copy for whoever calls and, if that is root, with the words that make a command
+# nobody's in one for nobody. $as says which.
+for_caller_and_nobody() { # what
   chmod 755 "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR" 2>/dev/null || true
   for as in caller nobody; do
     local prefix=()
-    local outcome=$BATS_TEST_TMPDIR/outcome.$as/outcome.json
-    mkdir -m 777 "${outcome%/*}"
     cp -r "$work" "$BATS_TEST_TMPDIR/$as"
     cd "$BATS_TEST_TMPDIR/$as" || return
     if [ "$as" = nobody ]; then
@@ -43,20 +39,31 @@ learn_and_run() { # check command...
       prefix=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
     fi
     echo "# $as"
-    "${prefix[@]}" "$HERMETIC_PROGRAM" learn --write hermetic.yaml -- "$@" </dev/null
-    cat hermetic.yaml
-    hermetic check hermetic.yaml
-    bash -euc "$check"
-    "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec hermetic.yaml --json "$outcome" --explain </dev/null
-    bash -euc "$check"
-    python3 - "$outcome" <<'PYTHON'
+    "$1" "${prefix[@]}"
+  done
+}
+
+# Learns for whoever calls and for nobody; then runs what was learned, and afterwards `check` in the copy.
+learn_and_run() { # check command...
+  check=$1 command=("${@:2}")
+  for_caller_and_nobody learn_and_run_as
+}
+learn_and_run_as() { # prefix...
+  local outcome=$BATS_TEST_TMPDIR/outcome.$as/outcome.json
+  mkdir -m 777 "${outcome%/*}"
+  "$@" "$HERMETIC_PROGRAM" learn --write hermetic.yaml -- "${command[@]}" </dev/null
+  cat hermetic.yaml
+  hermetic check hermetic.yaml
+  bash -euc "$check"
+  "$@" "$HERMETIC_PROGRAM" run --spec hermetic.yaml --json "$outcome" --explain </dev/null
+  bash -euc "$check"
+  python3 - "$outcome" <<'PYTHON'
 import json
 import sys
 outcome = json.load(open(sys.argv[1]))
 assert outcome["exit_code"] == 0, outcome
 assert outcome.get("violations", []) == [], outcome
 PYTHON
-  done
 }
 
 c_project() {
@@ -204,9 +211,12 @@ done
 "$HERMETIC_PROGRAM" learn --write hermetic.yaml -- curl --silent http://web.example.org/
 "$HERMETIC_PROGRAM" run --spec hermetic.yaml --json outcome.json
 SHELL
+  for_caller_and_nobody learn_a_host
+}
+learn_a_host() { # prefix...
   local options=(-n -m)
-  ((EUID == 0)) || options+=(-U -r)
-  run -0 unshare "${options[@]}" bash world.sh
+  ((EUID == 0)) && [ "$as" = caller ] || options+=(-U -r)
+  run -0 "$@" unshare "${options[@]}" bash world.sh
   [[ $output == *'the spec is proved'* ]]
   grep -q '"web.example.org:80"' hermetic.yaml
   grep -q '"violations": \[\]' outcome.json
@@ -273,9 +283,12 @@ PYTHON
   cc main.c -o main
   rm main.c
   export RATHER_RARE=1 ALSO_RARE=1
-  run -1 --separate-stderr hermetic learn --write hermetic.yaml -- ./main
+  for_caller_and_nobody learn_a_variable
+}
+learn_a_variable() { # prefix...
+  run -1 --separate-stderr "$@" "$HERMETIC_PROGRAM" learn --write hermetic.yaml -- ./main
   [[ $stderr == *'try --variables'* ]]
-  run -0 --separate-stderr hermetic learn --write hermetic.yaml --variables -- ./main
+  run -0 --separate-stderr "$@" "$HERMETIC_PROGRAM" learn --write hermetic.yaml --variables -- ./main
   run -0 grep -c RARE hermetic.yaml
   [ "$output" = 1 ]
 }
