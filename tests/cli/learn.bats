@@ -17,7 +17,9 @@ hermetic() { "$HERMETIC_PROGRAM" "$@"; }
 needs() { # program...
   local program
   for program; do
-    if ! command -v "$program" >/dev/null; then skip "there is no $program"; fi
+    command -v "$program" >/dev/null && continue
+    [ "${HERMETIC_MUST_WORK-}" != 1 ] || return 1
+    skip "there is no $program"
   done
 }
 

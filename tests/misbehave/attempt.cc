@@ -238,8 +238,10 @@ void* close_soon(void* delay) {
   return nullptr;
 }
 
-// Sockets whose last close() waits for an hour, closed while somebody else may hold them.
-[[noreturn]] void leave_the_last_close_to_others() {
+// Sockets whose last close() waits for an hour, closed while somebody else may hold them: because
+// of a connection, or because of a name in what might be a directory.
+enum class Way { Connect, Open };
+[[noreturn]] void leave_the_last_close_to_others(Way way) {
   constexpr int kTries = 200;  // each leaves a thread that waits, and two descriptors
   std::array<char, 4096> data = {};
   for (unsigned seed = 1;; ++seed) {
@@ -275,7 +277,10 @@ void* close_soon(void* delay) {
       if (::pthread_create(&thread, nullptr, close_soon, &delay) != 0) break;
       ::usleep(200);
       may_close = fd;
-      (void)::connect(fd, place, size);
+      if (way == Way::Connect)
+        (void)::connect(fd, place, size);
+      else
+        (void)::openat(fd, "name", O_RDONLY);
     }
     ::_exit(0);
   }
@@ -354,7 +359,8 @@ int main(int count, char** words) {
   if (what == "hidden") connect_from_hidden_memory();
   if (what == "familyless") send_without_family();
   if (what == "thread") reach_from_a_thread(false);
-  if (what == "linger") leave_the_last_close_to_others();
+  if (what == "linger") leave_the_last_close_to_others(Way::Connect);
+  if (what == "linger-open") leave_the_last_close_to_others(Way::Open);
   if (what == "become" && count == 3) become(words);
   if (what == "orphan") reach_from_a_thread(true);
   if (what.empty())
@@ -362,6 +368,6 @@ int main(int count, char** words) {
         "attempt send | mapped | families | storm N M | swap N | swap-host N | swap-family N | die "
         "N | hidden | "
         "familyless | "
-        "thread | orphan | linger | become PROGRAM");
+        "thread | orphan | linger | linger-open | become PROGRAM");
   return 0;
 }

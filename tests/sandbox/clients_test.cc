@@ -152,8 +152,10 @@ TEST_F(Clients, SpeakTls) {
 }
 
 TEST_F(Clients, RunOnJava) {
-  if (!exists("/usr/bin/java") || !exists("/usr/bin/javac"))
+  if (!exists("/usr/bin/java") || !exists("/usr/bin/javac")) {
+    ASSERT_FALSE(must_work()) << "java or javac is not installed";
     GTEST_SKIP() << "java or javac is not installed";
+  }
   const TempDir dir;
   const std::string source = dir.file("Fetch.java", R"(
 import java.net.URL;

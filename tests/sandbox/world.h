@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/sandbox/sandbox.h"
+#include "tests/unit/spec/must_work.h"
 
 namespace hermetic {
 

@@ -13,6 +13,7 @@
 
 #include "hermetic/guard/dns_message.h"
 #include "tests/unit/guard/network_namespaces.h"
+#include "tests/unit/spec/must_work.h"
 
 namespace hermetic::guard::testing {
 
@@ -204,11 +205,6 @@ class World {
  private:
   pid_t process_ = -1;
 };
-
-inline bool must_work() {
-  const char* value = std::getenv("HERMETIC_MUST_WORK");
-  return value != nullptr && std::string(value) == "1";
-}
 
 // A sandbox with a guard, in a world.
 class GuardTest : public ::testing::Test {

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "hermetic/base/unique_fd.h"
+#include "tests/unit/spec/must_work.h"
 
 namespace hermetic {
 
@@ -69,17 +70,12 @@ inline bool can_make_mounts() { return ::geteuid() == 0; }
 inline bool can_make_mounts() { return true; }
 #endif
 
-inline bool must_work() {
-  if (!can_make_mounts()) return false;
-  const char* value = std::getenv("HERMETIC_MUST_WORK");
-  return value != nullptr && std::string(value) == "1";
-}
-
 }  // namespace hermetic
 
 // A missing capability is a skip with its reason, and a failure where everything must work.
-#define SKIP_UNLESS_ANSWERED(answer)                                                      \
-  do {                                                                                    \
-    if (!(answer).skipped.empty() && ::hermetic::must_work()) FAIL() << (answer).skipped; \
-    if (!(answer).skipped.empty()) GTEST_SKIP() << (answer).skipped;                      \
+#define SKIP_UNLESS_ANSWERED(answer)                                                           \
+  do {                                                                                         \
+    if (!(answer).skipped.empty() && ::hermetic::can_make_mounts() && ::hermetic::must_work()) \
+      FAIL() << (answer).skipped;                                                              \
+    if (!(answer).skipped.empty()) GTEST_SKIP() << (answer).skipped;                           \
   } while (false)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -144,15 +145,21 @@ std::optional<std::string_view> read_text(pid_t process, std::uint64_t address,
 }
 
 // Asked for anew each time: the number stands for another directory as soon as the process likes.
-std::optional<std::string_view> directory_of(pid_t process, int descriptor, TextBuffer& buffer) {
-  std::array<char, 64> link;
-  const auto end = descriptor == AT_FDCWD
-                       ? fmt::format_to(link.data(), "/proc/{}/cwd", process)
-                       : fmt::format_to(link.data(), "/proc/{}/fd/{}", process, descriptor);
-  *end = '\0';
-  const ssize_t size = ::readlink(link.data(), buffer.data(), PATH_MAX);
-  if (size <= 0 || buffer[0] != '/') return std::nullopt;
-  return std::string_view(buffer.data(), static_cast<std::size_t>(size));
+std::optional<std::string_view> directory_of(pid_t process, int descriptor, TextBuffer& buffer,
+                                             ProcessReader& processes) {
+  const auto read_link = [&](const std::string& link) -> std::optional<std::string_view> {
+    const ssize_t size = ::readlink(link.c_str(), buffer.data(), PATH_MAX);
+    if (size <= 0 || buffer[0] != '/') return std::nullopt;
+    return std::string_view(buffer.data(), static_cast<std::size_t>(size));
+  };
+  if (descriptor == AT_FDCWD) return read_link(fmt::format("/proc/{}/cwd", process));
+  auto directory = processes.descriptor_of(process, descriptor);
+  struct stat status = {};
+  if (!directory.is_open() || ::fstat(directory.get(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return std::nullopt;
+  const auto path = read_link(fmt::format("/proc/self/fd/{}", directory.get()));
+  directory.close_here();
+  return path;
 }
 
 // "..", "." and "//" taken out by name: good enough to tell people about.
@@ -172,7 +179,8 @@ void append_without_dots(std::string& path, std::string_view text) {
   }
 }
 
-bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& path) {
+bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& path,
+             ProcessReader& processes) {
   const auto process = static_cast<pid_t>(question.pid);
   TextBuffer name_buffer;
   const auto name = read_text(process, question.data.args[call.name], name_buffer);
@@ -182,7 +190,7 @@ bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& 
     const int descriptor =
         call.directory == kNone ? AT_FDCWD : static_cast<int>(question.data.args[call.directory]);
     TextBuffer directory_buffer;
-    const auto directory = directory_of(process, descriptor, directory_buffer);
+    const auto directory = directory_of(process, descriptor, directory_buffer, processes);
     if (!directory) return false;
     append_without_dots(path, *directory);
   }
@@ -249,18 +257,20 @@ std::vector<sock_filter> file_observer_filter(std::span<const int> others) {
   return program;
 }
 
-std::optional<std::string> program_asked_for(const seccomp_notif& question) {
+std::optional<std::string> program_asked_for(const seccomp_notif& question,
+                                             ProcessReader& processes) {
   std::string path;
   for (const NamedCall& call : kCalls)
-    if (call.number == question.data.nr && call.acts == kExecute && path_of(question, call, path))
+    if (call.number == question.data.nr && call.acts == kExecute &&
+        path_of(question, call, path, processes))
       return path;
   return std::nullopt;
 }
 
-bool FileObserver::hear(const seccomp_notif& question) {
+bool FileObserver::hear(const seccomp_notif& question, ProcessReader& processes) {
   fresh_.clear();
   for (const NamedCall& call : kCalls)
-    if (call.number == question.data.nr && path_of(question, call, path_) &&
+    if (call.number == question.data.nr && path_of(question, call, path_, processes) &&
         note(path_, acts_of(question, call)))
       fresh_.push_back(path_);
   return !fresh_.empty();

@@ -12,7 +12,6 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
-#include "hermetic/backends/linux/socket_kind.h"
 #include "hermetic/guard/allow_list.h"
 
 namespace hermetic::linux_backend {
@@ -182,9 +181,7 @@ namespace {
 
 std::optional<SocketKind> kind_of_socket(const seccomp_notif& question, const NetworkCall& call,
                                          ProcessReader& processes) {
-  const auto thread = static_cast<pid_t>(question.pid);
-  if (const auto kind = socket_kind(thread, call.descriptor)) return kind;
-  const auto socket = processes.descriptor_of(thread, call.descriptor);
+  const auto socket = processes.descriptor_of(static_cast<pid_t>(question.pid), call.descriptor);
   return socket.is_open() ? std::optional(kind_of(socket.get())) : std::nullopt;
 }
 

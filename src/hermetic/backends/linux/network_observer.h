@@ -17,12 +17,16 @@
 
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/process_reader.h"
-#include "hermetic/backends/linux/socket_kind.h"
 #include "hermetic/guard/network_guard.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/network.h"
 
 namespace hermetic::linux_backend {
+
+struct SocketKind {
+  bool is_internet = false;
+  int protocol = 0;  // IPPROTO_…; of the internet only
+};
 
 class NetworkObserver {
  public:

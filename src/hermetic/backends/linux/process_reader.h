@@ -35,7 +35,9 @@ class ProcessReader {
   // The caller only, and without its directory.
   [[nodiscard]] std::vector<ProcessFacts> caller(pid_t thread);
 
-  // A copy of a descriptor; closed if there is none.
+  // A copy of a descriptor; closed if there is none. Whoever closes a socket last may wait for as
+  // long as the command likes, and that is whoever looks at it under /proc/N/fd, too, if the
+  // command closes it in that moment: a copy is the one way to look that leaves this to others.
   class Copy {
    public:
     Copy(UniqueFd descriptor, DescriptorCloser& closer)
@@ -46,6 +48,8 @@ class ProcessReader {
 
     [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
     [[nodiscard]] int get() const { return descriptor_.get(); }
+    // Of a directory: nobody can make that wait.
+    void close_here() { descriptor_.reset(); }
 
    private:
     UniqueFd descriptor_;
