@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
+
 #include "tests/sandbox/world.h"
 
 namespace hermetic {
@@ -188,7 +190,7 @@ TEST_F(AllowedHosts, AreToldWithTheirNameAndTheirRule) {
   EXPECT_EQ(told("192.0.2.80"), "connect 192.0.2.80:7/tcp deny, " + list + ", " + by);
 }
 
-// Connections that were accepted meanwhile.
+// Connections that wait to be accepted.
 int accepted_by(int server) {
   int count = 0;
   while (UniqueFd(::accept4(server, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)).is_open())
@@ -217,10 +219,20 @@ TEST_F(AllowedHosts, AreAllThatIsReachedByArgumentsThatAreSwapped) {
       const UniqueFd allowed = server_at("192.0.2.80", 1014);
       const UniqueFd denied = server_at("192.0.2.81", 1014);
       if (!allowed.is_open() || !denied.is_open()) return "nobody listens";
+      std::array<int, 2> accepted = {};
+      std::atomic<bool> is_over = false;
+      // All the while: a server whose queue is full keeps those waiting who connect.
+      std::thread acceptor([&] {
+        for (bool is_last = false; !is_last; ::usleep(1000)) {
+          is_last = is_over;
+          accepted[0] += accepted_by(allowed.get());
+          accepted[1] += accepted_by(denied.get());
+        }
+      });
       const std::string problem = reach();
-      const bool first = accepted_by(allowed.get()) > 0;
-      const bool second = accepted_by(denied.get()) > 0;
-      return problem + (first ? "allowed " : "") + (second ? "denied" : "");
+      is_over = true;
+      acceptor.join();
+      return problem + (accepted[0] > 0 ? "allowed " : "") + (accepted[1] > 0 ? "denied" : "");
     });
   };
   EXPECT_EQ(reached([&] { return run_plainly(swap).code == 0 ? "" : "it failed"; }),
