@@ -1,22 +1,19 @@
 #!/usr/bin/env bats
 # Tasks as their users see them: hermetic task, with commands that work and commands that do harm.
 
-# shellcheck disable=SC2016,SC2030,SC2031 # what is quoted is for inside; each test is a shell of its own
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # what is quoted is for inside; each test is a shell of its own
 
 bats_require_minimum_version 1.5.0
 
-nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
-nobody_can() { ((EUID == 0)) && "${nobody[@]}" test -x "$HERMETIC_PROGRAM"; }
+load both_users # and has $prefix
 
 # One repository and one cache for all tests: what is made once need not be made again for each.
 setup_file() {
-  export HERMETIC_CACHE=$BATS_FILE_TMPDIR/cache
   export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
   export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
   export GIT_CONFIG_KEY_1=protocol.file.allow GIT_CONFIG_VALUE_1=always
   export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
   export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
-  chmod 755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" 2>/dev/null || true
   cd "$BATS_FILE_TMPDIR" || return
   git init --quiet --initial-branch=main repo
   cd repo || return
@@ -37,44 +34,19 @@ setup_file() {
   git add .
   git commit --quiet -m second
   git branch side
-  # Making an environment takes seconds: both users' at once.
-  "$HERMETIC_PROGRAM" task run --repo . --task-id t --scratch "$BATS_FILE_TMPDIR/scratch" -- true &
-  if nobody_can; then
-    mkdir "$BATS_FILE_TMPDIR/nobody"
-    chown 65534:65534 "$BATS_FILE_TMPDIR/nobody"
-    "${nobody[@]}" HERMETIC_CACHE="$BATS_FILE_TMPDIR/nobody/cache" "$HERMETIC_PROGRAM" task run --repo . --task-id t \
-      --scratch "$BATS_FILE_TMPDIR/nobody/scratch" -- true
-  fi
-  wait
+  begin_both "$HERMETIC_PROGRAM" task run --repo . --task-id t
 }
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
   chmod 755 "$BATS_TEST_TMPDIR"
   repo=$BATS_FILE_TMPDIR/repo
-  scratch=$PWD/scratch
-  prefix=()
+  make_place
 }
+make_place() { scratch=$PWD/scratch; }
 
 hermetic() { timeout 100 "${prefix[@]}" "$HERMETIC_PROGRAM" "$@"; }
 task() { hermetic task run --repo "$repo" --task-id t --scratch "$scratch" "$@"; }
-
-# Does it as whoever calls and, if that is root, as nobody, in a folder of its own.
-as_both() {
-  "$1"
-  ((EUID == 0)) || return 0
-  if ! nobody_can; then
-    [ "${HERMETIC_MUST_WORK-}" != 1 ] || return 1
-    skip "nobody may not execute $HERMETIC_PROGRAM; as the caller it has passed"
-  fi
-  prefix=("${nobody[@]}")
-  mkdir "$BATS_TEST_TMPDIR/nobody"
-  cd "$BATS_TEST_TMPDIR/nobody" || return
-  chown 65534:65534 .
-  export HERMETIC_CACHE=$BATS_FILE_TMPDIR/nobody/cache
-  scratch=$PWD/scratch
-  "$1"
-}
 
 # Everything that can be told about a tree but who has read it.
 picture() { (cd "$1" && find . -printf '%p %y %m %n %U %s %T@ %C@ %l\n' | sort && find . -type f -exec sha256sum {} + | sort); }
@@ -114,7 +86,7 @@ git_works() {
 }
 @test "git works inside, and the source stays as it is to the byte" { as_both git_works; }
 
-@test "what came later cannot be found inside" {
+nothing_later() {
   # The control: it is there to be found.
   git -C "$repo" log --all --format=%s | grep second
   later=$(git -C "$repo" rev-parse HEAD)
@@ -128,6 +100,7 @@ git_works() {
     if grep -r "$1" .git; then exit 1; fi
     test ! -e later' sh "$later"
 }
+@test "what came later cannot be found inside" { as_both nothing_later; }
 
 @test "a commit is named by whatever names it, and by nothing else" {
   first=$(git -C "$repo" rev-parse v1)
@@ -144,7 +117,7 @@ git_works() {
   nothing_left
 }
 
-@test "files are as the commit has them" {
+files_as_committed() {
   task -- sh -euc '
     test "$(stat -c %a file)" = 644
     test "$(stat -c %a program)" = 755
@@ -155,6 +128,7 @@ git_works() {
     head -n 1 large.bin | grep "^version https://git-lfs"
     test "$(stat -c %Y file)" = 1577836800'
 }
+@test "files are as the commit has them" { as_both files_as_committed; }
 
 @test "a source may be bare, a worktree, shallow, borrowing, packed or of SHA-256" {
   git clone --quiet --bare "$repo" bare
@@ -176,7 +150,7 @@ git_works() {
   nothing_left
 }
 
-@test "submodules are there if the source has them, as soon as it has them" {
+submodules_are_there() {
   git init --quiet library
   echo library >library/code
   git -C library add .
@@ -196,6 +170,7 @@ git_works() {
   mv modules project/.git/modules
   task -- test -e 'path of/it/code'
 }
+@test "submodules are there if the source has them, as soon as it has them" { as_both submodules_are_there; }
 
 environment_works() {
   task --seed 7 -- bash -euc '
@@ -235,16 +210,11 @@ with zipfile.ZipFile(sys.argv[1], "w") as wheel:
 PYTHON
 }
 
-@test "packages come from wheels, and are what the lockfile pins" {
+wheels_are_installed() {
   make_wheel 'the wheels' right
   digest=$(sha256sum 'the wheels/tiny-1.0-py3-none-any.whl' | cut -d' ' -f1)
-  printf 'tiny==1.0 \\\n    --hash=sha256:%064d\n' 0 >wrong
   printf 'tiny==1.0 \\\n    --hash=sha256:%s # its own\n' "$digest" >hashed
-  task --lockfile wrong --wheels 'the wheels' -- true >wrong.out 2>&1 &
-  refused=$!
   task --lockfile hashed --wheels 'the wheels' --manifest m.json -- python -c 'import tiny; print(tiny.said)' >said
-  wait "$refused" && return 1
-  grep HASHES wrong.out
   [ "$(cat said)" = right ]
   [ "$(value m.json lockfile_sha)" = "$(sha256sum hashed | cut -d' ' -f1)" ]
   [ "$(value m.json lockfile_has_hashes)" = True ]
@@ -252,7 +222,20 @@ PYTHON
   mv 'the wheels' elsewhere
   [ "$(task --lockfile hashed --wheels elsewhere --manifest n.json -- python -c 'import tiny; print(tiny.said)')" = right ]
   [ "$(value m.json venv_hash)" = "$(value n.json venv_hash)" ]
+  # The command is the same, what it can import is not.
+  [ "$(value m.json stable_hash)" = "$(value n.json stable_hash)" ]
+  task --manifest bare.json -- python -c 'import tiny; print(tiny.said)' 2>/dev/null || [ $? = 1 ]
+  [ "$(value m.json stable_hash)" != "$(value bare.json stable_hash)" ]
   nothing_left
+}
+@test "packages come from wheels, and are what the lockfile pins" {
+  make_wheel wheels wrong
+  printf 'tiny==1.0 \\\n    --hash=sha256:%064d\n' 0 >wrong
+  hermetic task run --repo "$repo" --task-id t --scratch wrong.scratch --lockfile wrong --wheels wheels -- true >wrong.out 2>&1 &
+  refused=$!
+  as_both wheels_are_installed
+  wait "$refused" && return 1
+  grep HASHES "$BATS_TEST_TMPDIR/wrong.out"
 }
 
 @test "a lockfile that could fetch anything is refused, with its line" {
@@ -264,7 +247,7 @@ PYTHON
   done
 }
 
-@test "the network is closed" {
+network_is_closed() {
   # The control: in this network of its own there is somebody to talk to.
   cat >talk.py <<'PYTHON'
 import socket
@@ -301,11 +284,12 @@ shift
 test "$("$@" -- python -c "$(cat talk.py)")" = done
 SHELL
   mkfifo pipe
-  in_empty_network timeout 60 sh inside.sh "$PWD/pipe" "$HERMETIC_PROGRAM" task run --repo "$repo" --task-id t \
-    --scratch "$scratch"
+  in_empty_network timeout 60 sh inside.sh "$PWD/pipe" "${prefix[@]}" "$HERMETIC_PROGRAM" task run --repo "$repo" \
+    --task-id t --scratch "$scratch"
 }
+@test "the network is closed" { as_both network_is_closed; }
 
-@test "the manifest has every key, and nothing is unknown" {
+manifest_is_whole() {
   echo model >model
   printf 'models: {main: model}\nquantization: {main: q4}\n' >config.yaml
   task --seed 3 --config config.yaml --manifest m.json --metrics metrics.json -- \
@@ -336,6 +320,7 @@ metrics = json.load(open("metrics.json"))
 assert metrics["runs"] == 1 and metrics["sandbox_setup_ms_p50"] > 0
 PYTHON
 }
+@test "the manifest has every key, and nothing is unknown" { as_both manifest_is_whole; }
 
 stable_hash() {
   task --manifest "$PWD/hash.json" "$@" >/dev/null 2>&1 || true
@@ -361,11 +346,15 @@ stable_hash() {
     stable_hash --env A=2 -- true
     stable_hash --timeout 50s -- true
     stable_hash --input "$PWD/config" -- true
+    stable_hash --on-violation fail -- true
+    stable_hash --network loopback -- true
+    stable_hash --allow-host example.org -- true
+    stable_hash --allow-host example.com -- true
     stable_hash --task-id u -- true
     echo two >config
     stable_hash --config config -- true
   } >hashes
-  [ "$(wc -l <hashes)" = 14 ]
+  [ "$(wc -l <hashes)" = 18 ]
   [ -z "$(sort hashes | uniq -d)" ]
 }
 
@@ -394,15 +383,16 @@ ends_cleanly() {
 }
 @test "nothing is left, however it ends" { as_both ends_cleanly; }
 
-@test "nothing is left of a task that was killed, once somebody has cleared up" {
+killed_and_cleared_up() {
   # Apart from the machine's own: what others have left behind is none of our business.
-  local unshare=(unshare --mount)
+  local unshare=(unshare --mount) work=$PWD
   ((EUID == 0)) || unshare=(unshare --user --map-root-user --mount)
   task -- true # what is made once
   exec 9<"$HERMETIC_PROGRAM" # which may lie in what is covered then
   cd /
   timeout 60 "${unshare[@]}" bash -euo pipefail -c '
-    program=/proc/$$/fd/9 run=$1 repo=$2 work=$3
+    program=/proc/self/fd/9 run=$1 repo=$2 work=$3
+    shift 3
     mount -t tmpfs none /sys/fs/cgroup
     mkdir /sys/fs/cgroup/run
     mount --bind "$run" /sys/fs/cgroup/run
@@ -414,7 +404,7 @@ ends_cleanly() {
     rmdir /sys/fs/cgroup/run
     cd "$work"
     for round in gc task; do
-      "$program" task run --repo "$repo" --task-id t --scratch scratch -- \
+      "$@" "$program" task run --repo "$repo" --task-id t --scratch scratch -- \
         sh -c "mkdir lock; chmod 0 lock; echo >\"\$HERMETIC_SCRATCH/ready\"; exec sleep 4748" &
       pid=$!
       for ((i = 0; i < 200; ++i)); do
@@ -426,9 +416,9 @@ ends_cleanly() {
       compgen -G "scratch/t/run_*" >/dev/null # the control
       [ -n "$(ls -A "$HERMETIC_CACHE/journals")" ]
       if [ "$round" = gc ]; then
-        "$program" gc | grep "removed .*scratch/t/run_"
+        "$@" "$program" gc | grep "removed .*scratch/t/run_"
       else
-        "$program" task run --repo "$repo" --task-id t --scratch scratch -- true
+        "$@" "$program" task run --repo "$repo" --task-id t --scratch scratch -- true
       fi
       [ -z "$(ls -A scratch 2>/dev/null)" ]
       [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
@@ -436,10 +426,11 @@ ends_cleanly() {
       find /tmp /var/tmp -path "$run" -prune -o -name ".hermetic*" -print >left
       [ ! -s left ]
     done
-  ' bash "$BATS_RUN_TMPDIR" "$repo" "$BATS_TEST_TMPDIR"
+  ' bash "$BATS_RUN_TMPDIR" "$repo" "$work" "${prefix[@]}"
 }
+@test "nothing is left of a task that was killed, once somebody has cleared up" { as_both killed_and_cleared_up; }
 
-@test "tasks of one name run side by side" {
+side_by_side() {
   for i in 1 2 3; do
     task --manifest "$i.json" -- sh -euc 'echo "$1" >file; sleep 0.3; test "$(cat file)" = "$1"' sh "$i" &
   done
@@ -448,6 +439,7 @@ ends_cleanly() {
   [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
   [ -z "$(ls -A "$scratch" 2>/dev/null)" ]
 }
+@test "tasks of one name run side by side" { as_both side_by_side; }
 
 tests_itself() {
   hermetic task selftest --repo "$repo" --scratch "$scratch" --metrics metrics.json >said
@@ -550,16 +542,17 @@ for i in range(600): os.mkdir("d"); os.chdir("d")'
 }
 
 trees() { for tree in "$HERMETIC_CACHE"/*/upper; do picture "$tree"; done; }
-@test "a command changes nothing for those that come later" {
+changes_nothing_later() {
   before=$(trees)
   task -- sh -c 'rm -rf .git sub; echo evil >file; rm -r /task/venv/lib; echo >/task/venv/pyvenv.cfg; chmod 777 . /task/venv'
   task -- sh -c 'git config core.fsmonitor /task/worktree/evil; python -c "open(\"/task/venv/pyvenv.cfg\", \"r+\").write(\"x\")"'
   [ "$(trees)" = "$before" ]
   [ "$(task -- sh -c 'cat file; git status --porcelain; git config core.fsmonitor || true')" = content ]
 }
+@test "a command changes nothing for those that come later" { as_both changes_nothing_later; }
 
-@test "what somebody has changed in the cache is made anew" {
-  git clone --quiet "$repo" mine
+made_anew() {
+  git clone --quiet "$BATS_FILE_TMPDIR/repo" mine
   repo=$PWD/mine
   before=$(echo "$HERMETIC_CACHE"/checkout-*/upper/file)
   task -- true
@@ -572,6 +565,7 @@ trees() { for tree in "$HERMETIC_CACHE"/*/upper; do picture "$tree"; done; }
   [ "$(cat "$file")" = CONTENT ]
   [ "$(task -- cat file)" = content ]
 }
+@test "what somebody has changed in the cache is made anew" { as_both made_anew; }
 
 @test "a cache that others can write to is refused" {
   export HERMETIC_CACHE=$PWD/cache
@@ -582,11 +576,11 @@ trees() { for tree in "$HERMETIC_CACHE"/*/upper; do picture "$tree"; done; }
 
 # The settings of a source name commands: a remote that is asked for what is missing, here. They would be run while the
 # checkout is made, and could bring along what the source says it borrows from.
-@test "a hostile source runs nothing of its own and brings nothing along" {
+hostile_source() {
   mkdir secret
   echo canary >secret/key
-  git clone --quiet --no-local "$repo" hostile
-  cd hostile
+  git clone --quiet --no-local "$BATS_FILE_TMPDIR/repo" hostile
+  cd hostile || return
   git rev-parse HEAD | git pack-objects --quiet --revs --stdout >.git/whole.pack
   git unpack-objects -q <.git/whole.pack
   rm -f .git/objects/pack/*
@@ -631,8 +625,9 @@ CONFIG
   [ ! -e ran ]
   nothing_left
 }
+@test "a hostile source runs nothing of its own and brings nothing along" { as_both hostile_source; }
 
-@test "hostile submodules lead nowhere" {
+hostile_submodules() {
   git init --quiet library
   echo library >library/code
   git -C library add .
@@ -640,7 +635,7 @@ CONFIG
   commit=$(git -C library rev-parse HEAD)
   git init --quiet project
   repo=$PWD/project
-  cd project
+  cd project || return
   mkdir -p .git/modules
   git clone --quiet --bare ../library .git/modules/good
   cp -r .git/modules/good .git/outside
@@ -677,6 +672,7 @@ MODULES
   [ "$(value m.json tree_sha)" = "$(git -C project rev-parse 'HEAD^{tree}')" ]
   [ "$(value m.json submodules_missing)" = '../outside a\ntree 0000' ]
 }
+@test "hostile submodules lead nowhere" { as_both hostile_submodules; }
 
 @test "options that make no sense are refused" {
   run -2 hermetic task run --repo "$repo" -- true

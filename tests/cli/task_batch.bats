@@ -1,30 +1,40 @@
 #!/usr/bin/env bats
 # hermetic task batch, snapshot, and packages of npm.
 
-# shellcheck disable=SC2016,SC2119,SC2120 # what is quoted is for inside
+# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2154 # what is quoted is for inside; each test is a shell of its own
 
 bats_require_minimum_version 1.5.0
 
+load both_users # and has $prefix
+
+# One environment for all, of each user.
 setup_file() {
-  HERMETIC_CACHE=$BATS_FILE_TMPDIR/cache # one environment for all
   GIT_CONFIG_GLOBAL=$BATS_FILE_TMPDIR/gitconfig
-  export HERMETIC_CACHE GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM=1
+  export GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM=1
   printf '[user]\nname = t\nemail = t@localhost\n[init]\ndefaultBranch = main\n' >"$GIT_CONFIG_GLOBAL"
+  cd "$BATS_FILE_TMPDIR" || return
+  make_place
+  begin_both "$HERMETIC_PROGRAM" task run --repo repo --task-id t
 }
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
+  chmod 755 .
+  make_place
+}
+
+make_place() {
   git init --quiet repo
   echo one >repo/file
   git -C repo add .
   git -C repo commit --quiet -m one
 }
 
-hermetic() { timeout 100 "$HERMETIC_PROGRAM" "$@"; }
-batch() { timeout 60 "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet "$@"; }
+hermetic() { timeout 100 "${prefix[@]}" "$HERMETIC_PROGRAM" "$@"; }
+batch() { timeout 60 "${prefix[@]}" "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet "$@"; }
 # In the background; $pid is its own, not that of a shell.
 begin_batch() {
-  "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet 3>&- &
+  "${prefix[@]}" "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet "$@" 3>&- &
   pid=$!
 }
 end_batch() { # CODE
@@ -48,7 +58,7 @@ nothing_left() {
   [ -z "$(ls "$HERMETIC_CACHE/journals")" ]
 }
 
-@test "results stand in the order of the tasks, whatever ends first" {
+in_order() {
   { line a 'sleep 0.3'; line b 'echo b'; line c 'exit 3'; } >tasks.jsonl
   run -1 batch --jobs 3
   [ "$(values task_id | tr '\n' ' ')" = 'a b c ' ]
@@ -59,8 +69,9 @@ nothing_left() {
   [ "$(python3 -c 'import json; print(json.load(open("out/000002-b/manifest.json"))["task_id"])')" = b ]
   nothing_left
 }
+@test "results stand in the order of the tasks, whatever ends first" { as_both in_order; }
 
-@test "why a task failed is told from what happened to it" {
+why_it_failed() {
   {
     line time 'sleep 600' '"spec": {"limits": {"wall_time": "200ms"}}'
     line files 'exec yes >f' '"spec": {"limits": {"file_size": "1M"}}'
@@ -74,19 +85,21 @@ nothing_left() {
   [[ $(values error) == *'names no commit'* ]]
   nothing_left
 }
+@test "why a task failed is told from what happened to it" { as_both why_it_failed; }
 
-@test "a task that takes too much memory is told from one that is killed" {
+too_much_memory() {
   line memory 'python -c \"x = bytearray(400000000)\"' '"spec": {"limits": {"memory": "64M"}, "give_up": ["memory-limit"]}' >tasks.jsonl
   run -1 batch
   [ "$(values failure)" = oom ]
 }
+@test "a task that takes too much memory is told from one that is killed" { as_both too_much_memory; }
 
-@test "a batch goes on where it was stopped" {
+goes_on() {
   for i in 1 2 3 4 5 6; do line "t$i" "echo $i"; done >tasks.jsonl
   batch
   values run_id >before
   head -c -40 out/results.jsonl >shorter # in the middle of a line
-  mv shorter out/results.jsonl
+  cat shorter >out/results.jsonl
   rm -r out/000006-t6
   batch
   [ "$(values number | tr '\n' ' ')" = '1 2 3 4 5 6 ' ]
@@ -98,8 +111,9 @@ nothing_left() {
   [ "$(values run_id | head -n 5)" = "$(head -n 5 before)" ]
   [ "$(values task_id | tail -n 1)" = changed ]
 }
+@test "a batch goes on where it was stopped" { as_both goes_on; }
 
-@test "a batch that is interrupted ends its tasks and leaves nothing" {
+interrupted() {
   for i in 1 2 3 4; do line "t$i" "sleep 987.$$"; done >tasks.jsonl
   begin_batch
   for _ in $(seq 200); do
@@ -111,8 +125,9 @@ nothing_left() {
   run ! pgrep -f "^sleep 987.$$"
   nothing_left
 }
+@test "a batch that is interrupted ends its tasks and leaves nothing" { as_both interrupted; }
 
-@test "two batches do not work in one folder" {
+one_folder() {
   line slow "sleep 986.$$" >tasks.jsonl
   begin_batch
   for _ in $(seq 200); do
@@ -124,6 +139,7 @@ nothing_left() {
   [ "$status" = 125 ]
   [[ $output == *'another batch works in'* ]]
 }
+@test "two batches do not work in one folder" { as_both one_folder; }
 
 @test "bad lines are refused with their place, before anything runs" {
   line good 'touch ran' >tasks.jsonl
@@ -150,7 +166,7 @@ LINES
   run -2 hermetic task batch tasks.jsonl --repo repo
 }
 
-@test "any number of tasks start from what was prepared once" {
+prepared_once() {
   hermetic task snapshot ready --repo repo -- sh -euc 'echo built >artifact; rm file; mkdir /task/venv/more; echo s >/task/scratch/s'
   for _ in 1 2; do
     hermetic task run --repo repo --task-id fork --from ready --manifest m.json -- \
@@ -165,8 +181,9 @@ LINES
   [[ $output == *'another commit or environment'* ]]
   nothing_left
 }
+@test "any number of tasks start from what was prepared once" { as_both prepared_once; }
 
-@test "snapshots that differ make other tasks of those who start from them" {
+snapshots_differ() {
   for text in one two; do
     hermetic task snapshot ready --repo repo -- sh -c "echo $text >artifact"
     hermetic task run --repo repo --task-id fork --from ready --manifest "$text.json" -- true
@@ -176,8 +193,9 @@ LINES
   hash_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["stable_hash"])' "$1"; }
   [ "$(hash_of one.json)" != "$(hash_of two.json)" ]
 }
+@test "snapshots that differ make other tasks of those who start from them" { as_both snapshots_differ; }
 
-@test "only what could not be set up is tried again" {
+tried_again() {
   touch no_folder
   line a true >tasks.jsonl
   run -125 batch --scratch no_folder/x --retries 2
@@ -188,6 +206,7 @@ LINES
   run -1 batch --retries 2
   [ "$(values attempts)" = 1 ]
 }
+@test "only what could not be set up is tried again" { as_both tried_again; }
 
 @test "packages come from an index, which is all that can be reached then" {
   mkdir -p simple/tiny
@@ -225,7 +244,7 @@ SERVER
   run -2 hermetic task run --repo repo --task-id i --lockfile requirements.lock --index "https://u:p@127.0.0.1/" -- true
 }
 
-@test "a checkout can be sparse" {
+sparse() {
   mkdir -p repo/wanted/sub repo/other
   touch repo/wanted/sub/a repo/other/b repo/top
   git -C repo add .
@@ -235,13 +254,15 @@ SERVER
   run -2 hermetic task run --repo repo --task-id s --sparse ../x -- true
   run -0 hermetic task run --repo repo --task-id s -- test -e other/b
 }
+@test "a checkout can be sparse" { as_both sparse; }
 
-@test "a task leaves evidence that holds" {
+leaves_evidence() {
   hermetic task run --repo repo --task-id e --evidence evidence -- sh -c 'echo said; echo more >>file'
   hermetic verify-evidence evidence
   [ "$(cat evidence/stdout.txt)" = said ]
   nothing_left
 }
+@test "a task leaves evidence that holds" { as_both leaves_evidence; }
 
 @test "packages of npm are there, and are what the lockfile says" {
   command -v npm >/dev/null || skip 'no npm'
