@@ -71,6 +71,74 @@ in_order() {
 }
 @test "results stand in the order of the tasks, whatever ends first" { as_both in_order; }
 
+results_say_what_came_out() {
+  {
+    line say 'echo out; echo err >&2; echo new >new; exit 3'
+    line again 'echo out; echo err >&2; echo new >new; exit 3'
+    line output 'echo other; echo err >&2; echo new >new; exit 3'
+    line error 'echo out; echo other >&2; echo new >new; exit 3'
+    line code 'echo out; echo err >&2; echo new >new; exit 4'
+    line change 'echo out; echo err >&2; echo other >new; exit 3'
+    line work 'sleep 0.2; exec python -c \"x = bytearray(100000000)\"'
+  } >tasks.jsonl
+  run -1 batch --keep-changes unused # they are kept beside each result
+  [ ! -e unused ]
+  python3 - <<'PYTHON'
+import hashlib
+import json
+import os
+results = {line["task_id"]: line for line in map(json.loads, open("out/results.jsonl"))}
+say = results["say"]
+for key, file, text in (("stdout_sha256", "stdout.txt", b"out\n"), ("stderr_sha256", "stderr.txt", b"err\n")):
+    assert open(f"out/000001-say/{file}", "rb").read() == text
+    assert say[key] == hashlib.sha256(text).hexdigest(), say
+assert results["output"]["stderr_sha256"] == say["stderr_sha256"]
+assert results["error"]["stdout_sha256"] == say["stdout_sha256"]
+# Equal results have equal hashes, whoever had them; and each part of a result counts.
+assert results["again"]["result_hash"] == say["result_hash"]
+assert results["again"]["stable_hash"] != say["stable_hash"]
+assert len({line["result_hash"] for line in results.values()}) == 6, results
+# What it used is its own, and not a number that is always there.
+work, little = results["work"]["usage"], say["usage"]
+assert work["wall_time_us"] >= 200_000 and work["user_time_us"] + work["system_time_us"] > 0, work
+assert work["peak_memory_bytes"] >= 100_000_000 > little["peak_memory_bytes"] > 0, (work, little)
+assert work["started_processes"] >= 2, work
+# What each has changed is kept, and nothing else.
+assert [line["changes"] for line in results.values()] == [1, 1, 1, 1, 1, 1, 0]
+for folder, text in (("000001-say", "new\n"), ("000006-change", "other\n")):
+    assert os.listdir(f"out/{folder}/changes") == ["new"]
+    assert open(f"out/{folder}/changes/new").read() == text
+assert os.listdir("out/000007-work/changes") == []
+PYTHON
+  rm -r out
+  run -1 batch # the control: changes are kept for who asks
+  [ ! -e out/000001-say/changes ]
+  nothing_left
+}
+@test "a line of the results says what came out, what it used, and the changes are kept" { as_both results_say_what_came_out; }
+
+@test "on a terminal a bar shows how far it is, how fast, and how long still" {
+  for i in 1 2 3 4; do line "t$i" "sleep 0.2; exit $((i == 2))"; done >tasks.jsonl
+  # The terminal is that of script(1), which writes down what is shown.
+  SHELL=/bin/sh timeout 60 script --quiet --return --command \
+    "'$HERMETIC_PROGRAM' task batch tasks.jsonl --repo repo --out out --jobs 1" shown >/dev/null </dev/null || [ $? = 1 ]
+  python3 - <<'PYTHON'
+import re
+lines = re.sub(r"^Script .*\n?", "", open("shown", newline="", encoding="utf-8").read(), flags=re.MULTILINE)
+*bars, last = lines.split("\r\x1b[K")[1:]
+for done, text in enumerate(bars, 1):
+    failed = "  1 failed" if done >= 2 else ""
+    wanted = rf"\[{'█' * 6 * done}{'·' * (24 - 6 * done)}\] {done}/4  (\d+\.\d)/s  \d+s left{failed}"
+    found = re.fullmatch(wanted, text)
+    assert found and 0 < float(found[1]) <= 5, (wanted, text)
+assert len(bars) == 3, bars
+wanted = rf"\[{'█' * 24}\] 4/4  (\d+\.\d)/s  1 failed\r\n4 tasks: 4 done now, 0 before, 1 failed, 0 of them not the command's\r\n"
+found = re.match(wanted, last)
+assert found and 0 < float(found[1]) <= 5, (wanted, last)
+PYTHON
+  nothing_left
+}
+
 why_it_failed() {
   {
     line time 'sleep 600' '"spec": {"limits": {"wall_time": "200ms"}}'
@@ -192,6 +260,7 @@ snapshots_differ() {
   hermetic task run --repo repo --task-id fork --from ready --manifest again.json -- true
   hash_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["stable_hash"])' "$1"; }
   [ "$(hash_of one.json)" != "$(hash_of two.json)" ]
+  [ "$(hash_of two.json)" = "$(hash_of again.json)" ] # made again, and the same
 }
 @test "snapshots that differ make other tasks of those who start from them" { as_both snapshots_differ; }
 
@@ -207,6 +276,41 @@ tried_again() {
   [ "$(values attempts)" = 1 ]
 }
 @test "only what could not be set up is tried again" { as_both tried_again; }
+
+# A file of the source is a pipe at first: git, which makes the checkout, waits for us to open it, and can do nothing with
+# it. It looks at a file that it cannot use a few times, so what it wants is put there when it has looked more often.
+tried_until_it_works() {
+  echo "mended $BASHPID $RANDOM" >repo/mended # no commit that was checked out before
+  git -C repo add .
+  git -C repo commit --quiet -m mended
+  local object
+  object=$(git -C repo rev-parse HEAD:mended)
+  object=repo/.git/objects/${object:0:2}/${object:2}
+  mv "$object" object
+  mkfifo -m 644 pipe
+  ln pipe "$object"
+  { line a 'cat mended'; line b 'exit 1'; } >tasks.jsonl
+  begin_batch --jobs 1 --retries 1000
+  timeout 50 bash -c '
+    trap "" PIPE
+    for _ in {1..30}; do
+      exec 5>"$1"                                      # somebody looks
+      while echo >&5; do sleep 0.01; done 2>/dev/null # until nobody does
+      exec 5>&-
+    done' bash pipe
+  exec 5<>pipe # who waits already waits no longer
+  mv -f object "$object"
+  local code=0
+  wait "$pid" || code=$?
+  exec 5>&-
+  [ "$code" = 1 ] # of the command that failed
+  [ "$(values failure | tr '\n' ' ')" = 'none command ' ]
+  [ "$(cat out/000001-a/stdout.txt)" = "$(cat repo/mended)" ]
+  [ "$(values attempts | head -n 1)" -gt 1 ]
+  [ "$(values attempts | tail -n 1)" = 1 ]
+  nothing_left
+}
+@test "what could not be set up at first is tried until it works, and counted" { as_both tried_until_it_works; }
 
 @test "packages come from an index, which is all that can be reached then" {
   mkdir -p simple/tiny
