@@ -383,16 +383,16 @@ ends_cleanly() {
 }
 @test "nothing is left, however it ends" { as_both ends_cleanly; }
 
-killed_and_cleared_up() {
-  # Apart from the machine's own: what others have left behind is none of our business.
+# Runs a script apart from the machine's own: what others have left behind is none of our business. It begins where we
+# are, has $program, $repo and the user's prefix as its arguments.
+apart() { # SCRIPT
   local unshare=(unshare --mount) work=$PWD
   ((EUID == 0)) || unshare=(unshare --user --map-root-user --mount)
-  task -- true # what is made once
   exec 9<"$HERMETIC_PROGRAM" # which may lie in what is covered then
-  cd /
-  timeout 60 "${unshare[@]}" bash -euo pipefail -c '
-    program=/proc/self/fd/9 run=$1 repo=$2 work=$3
-    shift 3
+  cd / || return
+  timeout 100 "${unshare[@]}" bash -euo pipefail -c '
+    program=/proc/self/fd/9 run=$1 repo=$2 work=$3 script=$4
+    shift 4
     mount -t tmpfs none /sys/fs/cgroup
     mkdir /sys/fs/cgroup/run
     mount --bind "$run" /sys/fs/cgroup/run
@@ -403,6 +403,16 @@ killed_and_cleared_up() {
     umount /sys/fs/cgroup/run
     rmdir /sys/fs/cgroup/run
     cd "$work"
+    eval "$script"
+    find /tmp /var/tmp -path "$run" -prune -o -name ".hermetic*" -print >left
+    [ ! -s left ]
+  ' bash "$BATS_RUN_TMPDIR" "$repo" "$work" "$1" "${prefix[@]}"
+  cd "$work" || return
+}
+
+killed_and_cleared_up() {
+  task -- true # what is made once
+  apart '
     for round in gc task; do
       "$@" "$program" task run --repo "$repo" --task-id t --scratch scratch -- \
         sh -c "mkdir lock; chmod 0 lock; echo >\"\$HERMETIC_SCRATCH/ready\"; exec sleep 4748" &
@@ -423,12 +433,61 @@ killed_and_cleared_up() {
       [ -z "$(ls -A scratch 2>/dev/null)" ]
       [ -z "$(ls -A "$HERMETIC_CACHE/journals")" ]
       if grep -lsz "^4748\$" /proc/[0-9]*/cmdline; then exit 1; fi
-      find /tmp /var/tmp -path "$run" -prune -o -name ".hermetic*" -print >left
-      [ ! -s left ]
-    done
-  ' bash "$BATS_RUN_TMPDIR" "$repo" "$work" "${prefix[@]}"
+    done'
 }
 @test "nothing is left of a task that was killed, once somebody has cleared up" { as_both killed_and_cleared_up; }
+
+# While the checkout is made, while the folders are, while the command runs, and while all of it is removed. When exactly
+# is left to chance; that something was left by some of them is not.
+killed_at_any_time() {
+  git clone --quiet "$BATS_FILE_TMPDIR/repo" mine
+  apart '
+    begin() {
+      git -C mine commit --quiet --allow-empty -m "$1" # which was never checked out
+      shift
+      "$@" "$program" task run --repo mine --task-id t --scratch scratch -- \
+        sh -c "mkdir lock; echo x >lock/file; chmod 0 lock; : 4749" 3>&- &
+      pid=$!
+    }
+    left_behind() {
+      find scratch "$HERMETIC_CACHE/journals" -mindepth 1 2>/dev/null || true
+      compgen -G "$HERMETIC_CACHE/*.making" || true
+    }
+    for whole in first second; do
+      begin "$whole" "$@"
+      started=${EPOCHREALTIME/./}
+      wait "$pid"
+      whole=$((${EPOCHREALTIME/./} - started))
+    done
+    [ -z "$(left_behind)" ]
+    killed=0 traces=0
+    for step in {0..11}; do
+      begin "$step" "$@"
+      sleep "$(printf "%d.%06d" $((whole * step / 11 / 1000000)) $((whole * step / 11 % 1000000)))"
+      kill -KILL "$pid" 2>/dev/null || true
+      code=0
+      wait "$pid" 2>/dev/null || code=$?
+      if [ "$code" = 137 ]; then killed=$((killed + 1)); else whole=$((whole * 3 / 4)); fi # it was faster
+      if [ -n "$(left_behind)" ]; then traces=$((traces + 1)); fi
+      "$@" "$program" gc >said
+      if [ -n "$(left_behind)" ]; then
+        echo "left after $((whole * step / 11)) of $whole microseconds, and gc said: $(cat said)"
+        left_behind
+        exit 1
+      fi
+      for ((i = 0; i < 100; ++i)); do
+        sandboxes=$(grep -lsF "$HERMETIC_CACHE/" /proc/[0-9]*/mountinfo || true)
+        if [ -z "$sandboxes" ]; then break; fi
+        sleep 0.05
+      done
+      [ -z "$sandboxes" ]
+      if grep -F "$PWD/scratch" /proc/self/mountinfo; then exit 1; fi
+    done
+    echo "$killed killed, $traces left something, in $whole microseconds"
+    [ "$killed" -ge 1 ] && [ "$traces" -ge 1 ] # the control
+    "$@" "$program" task run --repo mine --task-id t --scratch scratch -- test -e file'
+}
+@test "nothing is left of a task that was killed at any time, once somebody has cleared up" { as_both killed_at_any_time; }
 
 side_by_side() {
   for i in 1 2 3; do
@@ -674,6 +733,28 @@ MODULES
   [ "$(value m.json submodules_missing)" = '../outside a\ntree 0000' ]
 }
 @test "hostile submodules lead nowhere" { as_both hostile_submodules; }
+
+# Programs that were built beside the one that is tested.
+used_from_c() {
+  timeout 60 "${prefix[@]}" "${HERMETIC_PROGRAM%/*}/tests/bindings/c_task" "$repo" "$HERMETIC_CACHE"
+  nothing_left
+}
+@test "tasks can be used from C" { as_both used_from_c; }
+
+# What stands in a block of the guide.
+block() { awk -v begin="\`\`\`$1" '$0 == begin { inside = 1; next } /^```/ { inside = 0 } inside' "$page"; }
+used_from_cpp() {
+  timeout 60 "${prefix[@]}" "${HERMETIC_PROGRAM%/*}/tests/example_task" "$repo" >printed
+  diff -u --label "what the guide says" --label "what was printed" <(block output) printed
+  nothing_left
+}
+@test "tasks can be used from C++, as the guide says" {
+  page=$BATS_TEST_DIRNAME/../../docs/guide/tasks.md
+  block cpp >shown.cc
+  [ -s shown.cc ]
+  diff -u "$BATS_TEST_DIRNAME/../../examples/task/main.cc" shown.cc
+  as_both used_from_cpp
+}
 
 @test "options that make no sense are refused" {
   run -2 hermetic task run --repo "$repo" -- true

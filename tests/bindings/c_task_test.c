@@ -1,0 +1,191 @@
+// c_task REPOSITORY CACHE: tasks as a program in C uses and misuses them, in the present folder.
+// Prints what does not hold, and ends with 1. tests/cli/task.bats runs it: making an environment
+// takes seconds, and it has one.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hermetic.h"
+
+static int failures = 0;
+
+static void expect(int holds, const char* what, int line) {
+  if (holds) return;
+  fprintf(stderr, "line %d: does not hold: %s\n", line, what);
+  ++failures;
+}
+#define EXPECT(condition) expect((condition), #condition, __LINE__)
+
+static void explain(hermetic_error* error) {
+  if (error == NULL) return;
+  fprintf(stderr, "error: %s\n  hint: %s\n", hermetic_error_message(error),
+          hermetic_error_hint(error));
+  hermetic_error_free(error);
+}
+
+static const char* repository;
+static const char* cache;
+
+static hermetic_task* set_up(const char* more) {
+  char request[8192];
+  snprintf(request, sizeof request,
+           "{\"task_id\": \"c\", \"repo\": \"%s\", \"cache\": \"%s\", \"seed\": 7%s}", repository,
+           cache, more);
+  hermetic_error* error = NULL;
+  hermetic_task* task = hermetic_task_set_up(request, &error);
+  explain(error);
+  if (task == NULL) exit(1);
+  return task;
+}
+
+// Returns what the command printed, to be freed.
+static char* run_in(hermetic_task* task, const char* script) {
+  const char* command[] = {"sh", "-c", script, NULL};
+  hermetic_error* error = NULL;
+  hermetic_spec* spec = hermetic_task_spec(task, command, &error);
+  EXPECT(spec != NULL);
+  hermetic_run* run = hermetic_run_start(spec, "{\"capture_bytes\": 1000}", NULL, NULL, &error);
+  EXPECT(run != NULL);
+  char* outcome = hermetic_run_wait(run, &error);
+  EXPECT(outcome != NULL);
+  EXPECT(hermetic_task_note(task, outcome, &error) == 0);
+  explain(error);
+  size_t size = 0;
+  const char* output = hermetic_run_output(run, 1, &size, NULL);
+  char* text = strndup(output, size);
+  hermetic_string_free(outcome);
+  hermetic_run_free(run);
+  hermetic_spec_free(spec);
+  return text;
+}
+
+static int manifest_has(hermetic_task* task, const char* what) {
+  hermetic_error* error = NULL;
+  char* manifest = hermetic_task_manifest(task, &error);
+  explain(error);
+  const int found = manifest != NULL && strstr(manifest, what) != NULL;
+  if (!found) fprintf(stderr, "no %s in %s\n", what, manifest == NULL ? "NULL" : manifest);
+  hermetic_string_free(manifest);
+  return found;
+}
+
+static int is_there(const char* path) {
+  struct stat status;
+  return stat(path, &status) == 0;
+}
+
+static int refused(int result, hermetic_error* error) {
+  const int invalid = result == -1 && hermetic_error_kind(error) == HERMETIC_ERROR_INVALID;
+  hermetic_error_free(error);
+  return invalid;
+}
+
+static void a_task_runs_is_recorded_and_gone(void) {
+  hermetic_task* task = set_up("");
+  EXPECT(is_there("scratch/c"));  // the control of what is gone in the end
+  char* said = run_in(task, "cat file; echo $HERMETIC_SEED; echo new >new; rm gone");
+  EXPECT(strcmp(said, "content\n7\n") == 0);
+  free(said);
+  said = run_in(task, "cat new; exit 3");  // what the first one has made is there
+  EXPECT(strcmp(said, "new\n") == 0);
+  free(said);
+  EXPECT(manifest_has(task, "\"task_id\": \"c\""));
+  EXPECT(manifest_has(task, "\"exit_code\": 3"));
+  EXPECT(manifest_has(task, "\"failure\": \"command\""));
+  EXPECT(manifest_has(task, "\"hermetic\": true"));
+  EXPECT(manifest_has(task, "\"path\": \"new\""));
+  EXPECT(manifest_has(task, "\"path\": \"gone\""));
+  EXPECT(hermetic_task_clean_up(task, NULL) == 0);
+  EXPECT(!is_there("scratch"));
+  EXPECT(manifest_has(task, "\"left\": []"));  // it can still be read
+  EXPECT(manifest_has(task, "\"path\": \"new\""));
+  hermetic_error* error = NULL;
+  const char* command[] = {"true", NULL};
+  EXPECT(hermetic_task_spec(task, command, &error) == NULL);
+  EXPECT(refused(-1, error));
+  EXPECT(hermetic_task_clean_up(task, NULL) == 0);  // again
+  hermetic_task_free(task);
+}
+
+static void freeing_cleans_up(void) {
+  hermetic_task* task = set_up("");
+  EXPECT(is_there("scratch/c"));
+  hermetic_task_free(task);
+  EXPECT(!is_there("scratch"));
+}
+
+static void changes_are_kept(void) {
+  hermetic_task* task = set_up("");
+  free(run_in(task, "echo kept >new"));
+  char place[4096 + 16];
+  char* here = getcwd(NULL, 0);
+  snprintf(place, sizeof place, "%s/kept", here);
+  free(here);
+  EXPECT(hermetic_task_keep_changes(task, place, NULL) == 0);
+  EXPECT(is_there("kept/new") && !is_there("kept/file"));
+  hermetic_error* error = NULL;
+  const int again = hermetic_task_keep_changes(task, place, &error);  // it is there already
+  EXPECT(again == -1 && error != NULL);
+  hermetic_error_free(error);
+  hermetic_task_free(task);
+}
+
+static void others_start_from_what_was_frozen(void) {
+  hermetic_task* task = set_up("");
+  free(run_in(task, "echo frozen >artifact"));
+  EXPECT(hermetic_task_freeze(task, "of-c", NULL) == 0);
+  EXPECT(hermetic_task_freeze(task, "of-c", NULL) == -1);  // that was its end
+  hermetic_task_free(task);
+  for (int i = 0; i < 2; ++i) {
+    task = set_up(", \"from\": \"of-c\"");
+    char* said = run_in(task, "cat artifact; rm artifact");
+    EXPECT(strcmp(said, "frozen\n") == 0);
+    free(said);
+    hermetic_task_free(task);
+  }
+  EXPECT(!is_there("scratch"));
+}
+
+static void what_cannot_be_meant_is_refused(void) {
+  const char* requests[] = {"nonsense",
+                            "[]",
+                            "{}",
+                            "{\"task_id\": \"c\"}",
+                            "{\"task_id\": \"../c\", \"repo\": \"/\"}",
+                            "{\"task_id\": \"c\", \"repo\": \"/\", \"sead\": 1}"};
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; ++i) {
+    hermetic_error* error = NULL;
+    EXPECT(hermetic_task_set_up(requests[i], &error) == NULL);
+    EXPECT(refused(-1, error));
+  }
+  hermetic_task* task = set_up("");
+  hermetic_error* error = NULL;
+  const int noted = hermetic_task_note(task, "nonsense", &error);
+  EXPECT(refused(noted, error));
+  hermetic_task_free(task);
+
+  // NULL everywhere.
+  EXPECT(hermetic_task_set_up(NULL, NULL) == NULL);
+  EXPECT(hermetic_task_spec(NULL, NULL, NULL) == NULL);
+  EXPECT(hermetic_task_note(NULL, NULL, NULL) == -1);
+  EXPECT(hermetic_task_manifest(NULL, NULL) == NULL);
+  EXPECT(hermetic_task_keep_changes(NULL, NULL, NULL) == -1);
+  EXPECT(hermetic_task_freeze(NULL, NULL, NULL) == -1);
+  EXPECT(hermetic_task_clean_up(NULL, NULL) == -1);
+  hermetic_task_free(NULL);
+}
+
+int main(int count, char** words) {
+  if (count != 3) return 2;
+  repository = words[1];
+  cache = words[2];
+  a_task_runs_is_recorded_and_gone();
+  freeing_cleans_up();
+  changes_are_kept();
+  others_start_from_what_was_frozen();
+  what_cannot_be_meant_is_refused();
+  return failures == 0 ? 0 : 1;
+}
