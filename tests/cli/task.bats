@@ -193,6 +193,30 @@ environment_works() {
 }
 @test "the environment is a fresh one each time" { as_both environment_works; }
 
+@test "another interpreter makes another environment, wherever it is" {
+  # As those are that somebody has compiled: a program and its library, which is no place of the system's, and more beside.
+  mkdir -p other/bin other/lib
+  cp "$(readlink -f /usr/bin/python3)" other/bin/
+  interpreter=$(echo "$PWD"/other/bin/*)
+  echo >>"$interpreter" # another program, which does the same
+  library=$(/usr/bin/python3 -c 'import os; print(os.path.dirname(os.__file__))')
+  (cd "$library/.." && tar -c --exclude=test --exclude='*-packages' "${library##*/}") | tar -x -C other/lib
+  echo key >other/secret
+  ln -s "${interpreter##*/}" other/bin/python3
+  ln -s nowhere other/lib/python3.9
+  task --manifest usual.json -- true
+  task --manifest other.json --python other/bin/python3 -- true
+  task --python other/bin/python3 -- python -c 'import os, sys
+assert os.path.realpath(sys.executable) == sys.argv[1], sys.executable
+assert sys.prefix == "/task/venv" and os.__file__.startswith(sys.argv[2] + "/lib/"), os.__file__
+assert sorted(os.listdir(sys.argv[2])) == ["bin", "lib"]' "$interpreter" "$PWD/other"
+  [ "$(value usual.json venv_hash)" != "$(value other.json venv_hash)" ]
+  [ "$(value usual.json stable_hash)" != "$(value other.json stable_hash)" ]
+  run -125 task --python no-such-program -- echo ran
+  [[ $output == *"cannot find 'no-such-program'"* && $output != *ran* ]]
+  nothing_left
+}
+
 # A wheel, made by hand.
 make_wheel() { # folder text
   mkdir -p "$1"

@@ -1,15 +1,22 @@
 #include "hermetic/task/host_program.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "hermetic/base/digest.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/presets.h"
 
 namespace hermetic::task {
 
@@ -27,6 +34,26 @@ Result<std::string> identity_of_program(const std::string& path) {
   // The time at which an inode was changed is the kernel's to set.
   return sha256(fmt::format("{} {} {} {} {}", path, status.st_size, status.st_ino,
                             status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
+}
+
+std::vector<std::string> files_of_interpreter(const std::string& path) {
+  for (const std::string& directory : toolchain_directories())
+    if (is_within(path, directory)) return {};
+  std::vector<std::string> files = {path};
+  const std::string library = std::string(parent_of(parent_of(path))) + "/lib";
+  struct Close {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+  };
+  const std::unique_ptr<DIR, Close> directory(::opendir(library.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with("python3.") && !name.starts_with("libpython3")) continue;
+    std::string file = fmt::format("{}/{}", library, name);
+    struct stat status = {};  // a link may lead nowhere
+    if (::stat(file.c_str(), &status) == 0) files.push_back(std::move(file));
+  }
+  std::ranges::sort(files);  // a directory has no order
+  return files;
 }
 
 }  // namespace hermetic::task

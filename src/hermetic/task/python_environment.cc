@@ -42,7 +42,8 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   PythonEnvironment environment;
   const std::string interpreter = TRY(real_path_of(request.interpreter));
   const std::string program = TRY(identity_of_program(interpreter));
-  std::vector<std::string> inputs;
+  environment.inputs = files_of_interpreter(interpreter);
+  std::vector<std::string> inputs = environment.inputs;
   std::vector<std::string> options;
   std::optional<Lockfile> lockfile;
   if (!request.lockfile.empty()) {

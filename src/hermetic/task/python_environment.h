@@ -20,10 +20,11 @@ struct PythonRequest {
 };
 
 struct PythonEnvironment {
-  std::string version;       // "3.11.2"
-  std::string hash;          // of lockfile, interpreter and what was installed
-  std::string lockfile_sha;  // "" without a lockfile
-  bool has_hashes = false;   // the lockfile pins contents, and they were checked
+  std::string version;              // "3.11.2"
+  std::string hash;                 // of lockfile, interpreter and what was installed
+  std::string lockfile_sha;         // "" without a lockfile
+  bool has_hashes = false;          // the lockfile pins contents, and they were checked
+  std::vector<std::string> inputs;  // what of the host its interpreter needs besides the tools
   CachedTree cached;
 };
 

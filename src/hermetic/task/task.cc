@@ -100,7 +100,8 @@ Task::Layers Task::layers() const {
   Layers layers{.worktree = {checkout_.cached.path},
                 .environment = {environment_.cached.path},
                 .scratch = {scratch_path_ + "/empty"},
-                .changes = scratch_path_};
+                .changes = scratch_path_,
+                .inputs = environment_.inputs};
   if (node_) layers.worktree.insert(layers.worktree.begin(), node_->cached.path);
   if (!snapshot_) return layers;
   layers.worktree.insert(layers.worktree.begin(), snapshot_->path + "/worktree");
@@ -126,6 +127,7 @@ SpecBuilder Task::builder(const Layers& layers) const {
   base.directory = kWorktree;
   SpecBuilder result(base);
   for (const std::string& directory : toolchain_directories()) result.input(directory);
+  for (const std::string& path : layers.inputs) result.input(path);
   result.temp_over(kWorktree, layers.worktree, changes("worktree"))
       .temp_over(kEnvironment, layers.environment, changes("venv"))
       .temp_over(kScratch, layers.scratch, changes("scratch"))

@@ -113,7 +113,8 @@ class Task {
     std::vector<std::string> worktree;
     std::vector<std::string> environment;
     std::vector<std::string> scratch;
-    std::string changes;  // the folder that keeps them; empty: nothing is kept
+    std::string changes;                   // the folder that keeps them; empty: nothing is kept
+    std::vector<std::string> inputs = {};  // of the interpreter
   };
   [[nodiscard]] Layers layers() const;
   [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
