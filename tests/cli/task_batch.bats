@@ -393,3 +393,31 @@ leaves_evidence() {
   [[ $output == *EINTEGRITY* ]]
   nothing_left
 }
+
+@test "packages of npm come from its cache, offline" {
+  command -v npm >/dev/null || skip 'no npm'
+  mkdir package source
+  echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
+  echo 'module.exports = "from the cache"' >source/main.js
+  (cd source && npm pack --silent >/dev/null)
+  npm cache add "$PWD/source/dep-1.0.0.tgz" --offline --silent --cache "$PWD/npm"
+  echo '{"name": "app", "version": "1.0.0", "dependencies": {"dep": "1.0.0"}}' >package/package.json
+  python3 - <<'PYTHON'
+import base64, hashlib, json
+digest = base64.b64encode(hashlib.sha512(open("source/dep-1.0.0.tgz", "rb").read()).digest()).decode()
+root = json.load(open("package/package.json"))
+# As if it had come from a registry, which nobody can reach.
+dep = {"version": "1.0.0", "resolved": "https://registry.npmjs.org/dep/-/dep-1.0.0.tgz", "integrity": "sha512-" + digest}
+lock = {"name": "app", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": root, "node_modules/dep": dep}}
+json.dump(lock, open("package/package-lock.json", "w"))
+PYTHON
+  digest_of_cache() { (cd npm && find . -printf '%p %s %T@\n' | sort | sha256sum); }
+  before=$(digest_of_cache)
+  node=(hermetic task run --repo repo --task-id node --node-lockfile package/package-lock.json)
+  run -125 "${node[@]}" -- true # the control: it is nowhere else
+  [[ $output == *ENOTCACHED* ]]
+  run -0 "${node[@]}" --npm-cache npm -- node -e 'console.log(require("dep"))'
+  [ "$output" = 'from the cache' ]
+  [ "$(digest_of_cache)" = "$before" ]
+  nothing_left
+}
