@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 """What a fresh checkout and environment cost: by git worktree and python -m venv, and by hermetic task.
 
-  benchmarks/task.py [--files N] [--rounds N] [--tasks N] [--seconds S] [--hermetic PROGRAM] [--json FILE]
+  benchmarks/task.py [--files N] [--rounds N] [--tasks N] [--seconds S] [--batch-rounds N] [--hermetic PROGRAM] [--json FILE]
 
-One repository of N files. Every round sets both up once and removes both, in a random order; the ratio is that of the
-medians, and of the minima. Then a batch of short tasks, after which nothing may be left, and a batch of tasks that
-compute, compared with the same commands alone, as many at once.
+One repository of N files. Every round sets both up once and removes both, in a random order. Ratios are those of the
+medians, and of the minima, in two ways: setup_ratio_* is the wall time of git worktree and python -m venv by what
+hermetic says of its own setting up; whole_wall_time_ratio_* has nothing but wall time, from the start of the first
+process to the end of the last, of setting up and removing.
+
+Then a batch of short tasks, after which nothing may be left, and batches of tasks that compute, and the same commands
+alone, as many at once: in rounds, both in each, in a random order.
 """
 import argparse
 import concurrent.futures
@@ -20,6 +24,8 @@ import tempfile
 import time
 
 BUSY = "import time; end = time.process_time() + {seconds}\nwhile time.process_time() < end: sum(range(2000))"
+
+TASK = f"bench{os.getpid()}"  # how the names of our tasks begin: others may run theirs
 
 
 def git(repository, *words):
@@ -59,7 +65,7 @@ def by_task(program, repository, folder):
     metrics = os.path.join(folder, "metrics.json")
     begin = time.perf_counter()
     subprocess.run(
-        [program, "task", "run", "--repo", repository, "--task-id", "bench", "--scratch",
+        [program, "task", "run", "--repo", repository, "--task-id", TASK, "--scratch",
          os.path.join(folder, "scratch"), "--metrics", metrics, "--", "true"], check=True)
     whole = time.perf_counter() - begin
     with open(metrics, encoding="ascii") as file:
@@ -68,18 +74,44 @@ def by_task(program, repository, folder):
     return setup, parts["sandbox_cleanup_ms_p95"] / 1000, whole
 
 
-def left_over(folder, repository):
-    """Files in the scratch folder, entries of worktrees, mounts, processes: all of it must be none."""
-    scratch = [name for _, _, names in os.walk(os.path.join(folder, "scratch")) for name in names]
+def processes_in(folder):
+    """Commands of our tasks, and programs that were told of the folder."""
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        if int(number) == os.getpid():
+            continue
+        for name, mark in (("environ", f"HERMETIC_TASK_ID={TASK}"), ("cmdline", folder)):
+            try:
+                with open(f"/proc/{number}/{name}", "rb") as file:
+                    if mark.encode() in file.read():
+                        found.append(number)
+                        break
+            except OSError:  # it is gone, or another user's
+                pass
+    return found
+
+
+def temporary_names():
+    """What hermetic could have left in the folders that everybody uses; others may use it at the same time."""
+    return {os.path.join(folder, name) for folder in ("/tmp", "/var/tmp") for name in os.listdir(folder)
+            if "hermetic" in name}
+
+
+def left_over(folder, repository, before):
+    """Files in the scratch folder, entries of worktrees, mounts, processes, temporary files: all of it must be none."""
+    scratch = [name for _, folders, names in os.walk(os.path.join(folder, "scratch")) for name in folders + names]
     entries = subprocess.run(["git", "-C", repository, "worktree", "list"], stdout=subprocess.PIPE, check=True)
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         mounted = [line for line in mounts if "/task/" in line or folder in line]
-    journals = os.path.join(os.environ["HERMETIC_CACHE"], "journals")
+    cache = os.environ["HERMETIC_CACHE"]
     return {
         "files": len(scratch),
         "worktree_entries": len(entries.stdout.splitlines()) - 1,
         "mounts": len(mounted),
-        "journals": len(os.listdir(journals)),
+        "journals": len(os.listdir(os.path.join(cache, "journals"))),
+        "half_made": len([name for name in os.listdir(cache) if name.endswith(".making")]),
+        "processes": len(processes_in(folder)),
+        "temporary_files": len(temporary_names() - before),
     }
 
 
@@ -109,6 +141,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--batch-rounds", type=int, default=5)
     parser.add_argument("--hermetic", default="build/release/hermetic")
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -116,6 +149,7 @@ def main():
     jobs = os.cpu_count() or 2
     with tempfile.TemporaryDirectory(prefix="hermetic-bench-", dir="/var/tmp") as folder:
         os.environ["HERMETIC_CACHE"] = os.path.join(folder, "cache")
+        before = temporary_names()
         repository = os.path.join(folder, "repository")
         make_repository(repository, options.files)
         by_task(program, repository, folder)  # fills the cache
@@ -126,20 +160,28 @@ def main():
             random.shuffle(cases)
             for case in cases:
                 case()
-        lines = [{"task_id": f"t{n}", "command": ["true"], "seed": n} for n in range(options.tasks)]
+        lines = [{"task_id": f"{TASK}-t{n}", "command": ["true"], "seed": n} for n in range(options.tasks)]
         short = batch(program, repository, folder, lines, jobs)
-        left = left_over(folder, repository)
+        left = left_over(folder, repository, before)
         command = [sys.executable, "-c", BUSY.format(seconds=options.seconds)]
         count = 20 * jobs
-        ratios = []
-        for _ in range(3):
-            lines = [{"task_id": f"b{n}", "command": command} for n in range(count)]
-            ratios.append(batch(program, repository, folder, lines, jobs) / alone(command, count, jobs))
+        lines = [{"task_id": f"{TASK}-b{n}", "command": command} for n in range(count)]
+        by_batch, by_itself = [], []
+        for _ in range(options.batch_rounds):
+            cases = [lambda: by_batch.append(batch(program, repository, folder, lines, jobs)),
+                     lambda: by_itself.append(alone(command, count, jobs))]
+            random.shuffle(cases)
+            for case in cases:
+                case()
         result = {
             "files": options.files,
             "setup_ratio_medians": statistics.median(w[0] for w in worktree) / statistics.median(t[0] for t in task),
             "setup_ratio_minima": min(w[0] for w in worktree) / min(t[0] for t in task),
-            "whole_ratio_medians": statistics.median(sum(w) for w in worktree) / statistics.median(t[2] for t in task),
+            "whole_wall_time_ratio_medians":
+                statistics.median(sum(w) for w in worktree) / statistics.median(t[2] for t in task),
+            "whole_wall_time_ratio_minima": min(sum(w) for w in worktree) / min(t[2] for t in task),
+            "worktree_whole_ms": 1000 * statistics.median(sum(w) for w in worktree),
+            "task_whole_ms": 1000 * statistics.median(t[2] for t in task),
             "worktree_setup_ms": 1000 * statistics.median(w[0] for w in worktree),
             "task_setup_ms": 1000 * statistics.median(t[0] for t in task),
             "task_cleanup_ms_most": 1000 * max(t[1] for t in task),
@@ -147,7 +189,10 @@ def main():
             "tasks": options.tasks,
             "tasks_per_second": options.tasks / short,
             "left_over": left,
-            "batch_to_alone": sorted(ratios),
+            "batch_per_second_median": count / statistics.median(by_batch),
+            "alone_per_second_median": count / statistics.median(by_itself),
+            "batch_to_alone_medians": statistics.median(by_batch) / statistics.median(by_itself),
+            "batch_to_alone_by_round": sorted(b / a for b, a in zip(by_batch, by_itself)),
         }
     print(json.dumps(result, indent=2))
     if options.json:
