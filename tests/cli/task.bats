@@ -470,9 +470,25 @@ killed_at_any_time() {
       git -C mine commit --quiet --allow-empty -m "$1" # which was never checked out
       shift
       "$@" "$program" task run --repo mine --task-id t --scratch scratch -- \
-        sh -c "mkdir lock; echo x >lock/file; chmod 0 lock; : 4749" 3>&- &
+        sh -c "mkdir lock; echo x >lock/file; chmod 0 lock; ${last-} : 4749.$$" 3>&- &
       pid=$!
     }
+    printf "%s\\n" "$PWD/mine" "4749.$$" >marks # the checkout is told of the one; not as words of grep
+    others() { grep -lsaFf marks /proc/[0-9]*/cmdline | grep -vxF "/proc/$pid/cmdline"; }
+    wait_for() { # COMMAND...
+      for ((i = 0; i < 200; ++i)); do
+        if "$@" >/dev/null; then return; fi
+        sleep 0.05
+      done
+      return 1
+    }
+    all_gone() { ! others; }
+    last="sleep 100;" begin control "$@"
+    wait_for others # the control: they can be found
+    kill -KILL "$pid"
+    wait "$pid" || true
+    wait_for all_gone
+    "$@" "$program" gc
     left_behind() {
       find scratch "$HERMETIC_CACHE/journals" -mindepth 1 2>/dev/null || true
       compgen -G "$HERMETIC_CACHE/*.making" || true
@@ -499,12 +515,7 @@ killed_at_any_time() {
         left_behind
         exit 1
       fi
-      for ((i = 0; i < 100; ++i)); do
-        sandboxes=$(grep -lsF "$HERMETIC_CACHE/" /proc/[0-9]*/mountinfo || true)
-        if [ -z "$sandboxes" ]; then break; fi
-        sleep 0.05
-      done
-      [ -z "$sandboxes" ]
+      wait_for all_gone
       if grep -F "$PWD/scratch" /proc/self/mountinfo; then exit 1; fi
     done
     echo "$killed killed, $traces left something, in $whole microseconds"
