@@ -370,6 +370,7 @@ leaves_evidence() {
 
 @test "packages of npm are there, and are what the lockfile says" {
   command -v npm >/dev/null || skip 'no npm'
+  export npm_config_cache=$PWD/own # a home is not everybody's
   mkdir package source
   echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
   echo 'module.exports = "from dep"' >source/main.js
@@ -396,6 +397,7 @@ leaves_evidence() {
 
 @test "packages of npm come from its cache, offline" {
   command -v npm >/dev/null || skip 'no npm'
+  export npm_config_cache=$PWD/own # a home is not everybody's
   mkdir package source
   echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
   echo 'module.exports = "from the cache"' >source/main.js
