@@ -1,19 +1,17 @@
 #include "hermetic/task/host_program.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <memory>
-#include <string_view>
 #include <utility>
 
 #include "hermetic/base/digest.h"
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/spec/presets.h"
@@ -41,18 +39,16 @@ std::vector<std::string> files_of_interpreter(const std::string& path) {
     if (is_within(path, directory)) return {};
   std::vector<std::string> files = {path};
   const std::string library = std::string(parent_of(parent_of(path))) + "/lib";
-  struct Close {
-    void operator()(DIR* directory) const { ::closedir(directory); }
-  };
-  const std::unique_ptr<DIR, Close> directory(::opendir(library.c_str()));
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, library);
+  const Result<std::vector<std::string>> names =
+      directory ? names_in(directory->get()) : std::vector<std::string>();
+  if (!names) return files;
+  for (const std::string& name : *names) {
     if (!name.starts_with("python3.") && !name.starts_with("libpython3")) continue;
     std::string file = fmt::format("{}/{}", library, name);
     struct stat status = {};  // a link may lead nowhere
     if (::stat(file.c_str(), &status) == 0) files.push_back(std::move(file));
   }
-  std::ranges::sort(files);  // a directory has no order
   return files;
 }
 
