@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -59,14 +60,15 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   // Only where there is one: clearing up makes nothing.
   if (::access(Cache::usual_path().c_str(), F_OK) == 0) {
     const Cache cache = TRY(Cache::open());
-    AbandonedRuns runs = remove_abandoned_runs(cache.path() + "/journals");
+    const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+    AbandonedRuns runs = remove_abandoned_runs(cache.path() + "/journals", deadline);
     for (std::string& folder : runs.removed)
       found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(folder), .detail = ""});
     for (AbandonedRuns::Left& left : runs.left)
       found.push_back({.fate = Leftover::Fate::Kept,
                        .path = std::move(left.path),
                        .detail = std::move(left.why)});
-    std::vector<std::string> trees = TRY(cache.remove_abandoned());
+    std::vector<std::string> trees = TRY(cache.remove_abandoned(deadline));
     for (std::string& tree : trees)
       found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(tree), .detail = ""});
   }

@@ -193,13 +193,13 @@ Result<std::vector<std::string>> Cache::remove_unused(unsigned days) const {
   return removed;
 }
 
-Result<std::vector<std::string>> Cache::remove_abandoned() const {
+Result<std::vector<std::string>> Cache::remove_abandoned(Deadline deadline) const {
   std::vector<std::string> removed;
   for (const std::string& making : TRY(names_in(directory_.get()))) {
     if (!making.ends_with(kMaking)) continue;
     const std::string name = making.substr(0, making.size() - kMaking.size());
     const UniqueFd use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
-    if (::flock(use.get(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody makes it
+    if (!lock_before(use.get(), deadline)) continue;  // somebody makes it
     TRY(remove_tree(directory_.get(), making));
     removed.push_back(fmt::format("{}/{}", path_, making));
   }

@@ -10,6 +10,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/workspace/patient_lock.h"
 
 namespace hermetic {
 
@@ -44,7 +45,7 @@ class Cache {
   [[nodiscard]] Result<std::vector<std::string>> remove_unused(unsigned days) const;
 
   // Removes what makers who were killed have left, of trees that nobody may ever ask for again.
-  [[nodiscard]] Result<std::vector<std::string>> remove_abandoned() const;
+  [[nodiscard]] Result<std::vector<std::string>> remove_abandoned(Deadline deadline = {}) const;
 
  private:
   Cache(std::string path, UniqueFd directory)

@@ -177,7 +177,7 @@ Certificate RunFolder::remove() {
   return certificate;
 }
 
-AbandonedRuns remove_abandoned_runs(const std::string& journals) {
+AbandonedRuns remove_abandoned_runs(const std::string& journals, Deadline deadline) {
   AbandonedRuns runs;
   const Result<UniqueFd> directory = open_directory(AT_FDCWD, journals);
   struct stat status = {};
@@ -189,7 +189,7 @@ AbandonedRuns remove_abandoned_runs(const std::string& journals) {
   for (const std::string& name : *names) {
     const UniqueFd journal(
         ::openat(directory->get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-    if (!journal.is_open() || ::flock(journal.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (!journal.is_open() || !lock_before(journal.get(), deadline)) continue;
     const std::string path = journal_text(journal.get());
     if (is_run_folder(path, name)) {
       if (const Result<void> gone = remove_tree(AT_FDCWD, path); !gone) {

@@ -6,6 +6,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/workspace/patient_lock.h"
 
 namespace hermetic {
 
@@ -62,6 +63,8 @@ struct AbandonedRuns {
   std::vector<std::string> removed;
   std::vector<Left> left;  // with their journals: who comes later tries again
 };
-[[nodiscard]] AbandonedRuns remove_abandoned_runs(const std::string& journals);
+// Those whose maker is alive stay; whether one is, is waited for up to the deadline.
+[[nodiscard]] AbandonedRuns remove_abandoned_runs(const std::string& journals,
+                                                  Deadline deadline = {});
 
 }  // namespace hermetic
