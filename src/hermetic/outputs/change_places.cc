@@ -34,7 +34,9 @@ Result<UniqueFd> open_and_lock(const PlannedLayer& place) {
 
 Result<UniqueFd> prepare(const PlannedLayer& place) {
   UniqueFd directory = TRY(open_and_lock(place));
-  if (::mkdirat(directory.get(), kUpper, 0755) != 0 && errno != EEXIST)
+  if (::mkdirat(directory.get(), kUpper, 0755) == 0)
+    (void)::fremovexattr(directory.get(), kCopiedMark);  // of one that is gone
+  else if (errno != EEXIST)
     return failed("make 'upper' in", place);
   // Left by a run that was killed; the kernel takes no second one.
   TRY(remove_tree(directory.get(), kWork));

@@ -100,8 +100,11 @@ Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
   TRY(remove_tree(AT_FDCWD, folder));
   TRY(make_directory(folder));
   if (options_.keep_changes)
-    if (const Result<void> kept = prepared.keep_changes(folder + "/changes"); !kept)
+    if (Result<void> kept = prepared.keep_changes(folder + "/changes"); !kept) {
+      // Not the command's doing.
+      if (kept.error().kind == Error::Kind::System) return std::move(kept).error();
       record.not_kept = kept.error().message;
+    }
   record.certificate = prepared.clean_up();
   TRY(write_file_whole(folder + "/manifest.json", task_manifest(prepared, record, outcome)));
   TRY(write_file_whole(folder + "/stdout.txt", outcome.standard_output.text));

@@ -39,7 +39,7 @@ std::vector<std::string> files_of_interpreter(const std::string& path) {
     if (is_within(path, directory)) return {};
   std::vector<std::string> files = {path};
   const std::string library = std::string(parent_of(parent_of(path))) + "/lib";
-  const Result<UniqueFd> directory = open_directory(AT_FDCWD, library);
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, library + "/.");
   const Result<std::vector<std::string>> names =
       directory ? names_in(directory->get()) : std::vector<std::string>();
   if (!names) return files;

@@ -53,7 +53,7 @@ Result<void> list(const std::string& top, const std::string& path, int depth, st
       if (entries.back().path != ".") entries.push_back({.path = ".", .unlisted = true});
       return {};
     }
-    bytes += whole.size();
+    bytes += sizeof(ScratchEntry) + whole.size();
     const auto size = is_directory ? 0 : static_cast<std::uint64_t>(status.st_size);
     entries.push_back({.path = whole, .size_bytes = size, .unlisted = unlisted});
   }

@@ -200,6 +200,8 @@ Result<std::vector<std::string>> Cache::remove_abandoned(Deadline deadline) cons
     const std::string name = making.substr(0, making.size() - kMaking.size());
     const UniqueFd use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
     if (!lock_before(use.get(), deadline)) continue;  // somebody makes it
+    struct stat status = {};
+    if (::fstatat(directory_.get(), making.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     TRY(remove_tree(directory_.get(), making));
     removed.push_back(fmt::format("{}/{}", path_, making));
   }

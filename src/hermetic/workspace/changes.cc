@@ -33,15 +33,17 @@ std::optional<struct stat> look_at(const std::string& path) {
   return status;
 }
 
-std::string or_nothing(Result<std::string> digest) { return digest ? std::move(*digest) : ""; }
-
-// Empty if it has none, or cannot be read: a command can make files of terabytes that are not
-// there. That it was changed is told in any case.
-std::string digest_of(const std::string& path, const struct stat& status) {
-  if (S_ISLNK(status.st_mode)) return or_nothing(digest_of_link(AT_FDCWD, path, path));
-  if (!S_ISREG(status.st_mode)) return "";
+// Empty if it has none, or if the command keeps it from being read: one call makes a file of
+// terabytes that are not there. That it was changed is told in any case.
+Result<std::string> digest_of(const std::string& path, const struct stat& status) {
+  if (S_ISLNK(status.st_mode)) return digest_of_link(AT_FDCWD, path, path);
+  if (!S_ISREG(status.st_mode)) return std::string();
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  return file.is_open() ? or_nothing(digest_of_file(file.get(), path)) : "";
+  if (!file.is_open() && errno == EACCES) return std::string();
+  if (!file.is_open()) return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
+  Result<std::string> digest = digest_of_file(file.get(), path);
+  if (!digest && digest.error().kind == Error::Kind::Unsupported) return std::string();
+  return digest;
 }
 
 Result<std::vector<std::string>> names_at(const std::string& path) {
@@ -133,7 +135,7 @@ class Comparison {
   // Within bounds: deep names can take more room than all files.
   void tell(Change change) {
     if (told_bytes_ <= kMostListedBytes) {
-      told_bytes_ += change.path.size();
+      told_bytes_ += sizeof change + change.path.size();
       changes_.push_back(std::move(change));
     } else if (!is_cut_off_) {
       is_cut_off_ = true;
@@ -163,10 +165,11 @@ class Comparison {
                     .unlisted = unlisted};
       {
         const Unlocked unlocked(AT_FDCWD, place);
-        change.digest = digest_of(place, *now);
+        change.digest = TRY(digest_of(place, *now));
       }
       const bool same = old && old->st_mode == now->st_mode && old->st_size == now->st_size &&
-                        !change.digest.empty() && digest_of(*old_place, *old) == change.digest;
+                        !change.digest.empty() && TRY(digest_of(*old_place, *old))
+      == change.digest;
       if (!same) tell(std::move(change));
     }
     if (!is_directory || unlisted) return {};

@@ -13,6 +13,7 @@ namespace hermetic::linux_backend {
 namespace {
 
 constexpr std::size_t kMostWaiting = 64;
+constexpr std::chrono::milliseconds kMoment{5};
 constexpr std::chrono::seconds kPatience{2};  // with a thread that may just not have had a turn
 
 }  // namespace
@@ -21,6 +22,7 @@ struct DescriptorCloser::Queue {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<UniqueFd> waiting;
+  bool is_closing = false;
   bool is_over = false;    // nothing more comes
   bool has_ended = false;  // and nobody works here any more
 };
@@ -30,10 +32,13 @@ void DescriptorCloser::work(const std::shared_ptr<Queue>& queue) {
   while (!queue->is_over || !queue->waiting.empty()) {
     queue->changed.wait(lock, [&] { return queue->is_over || !queue->waiting.empty(); });
     std::vector<UniqueFd> closing = std::exchange(queue->waiting, {});
+    queue->is_closing = true;
     queue->changed.notify_all();
     lock.unlock();
     closing.clear();
     lock.lock();
+    queue->is_closing = false;
+    queue->changed.notify_all();
   }
   queue->has_ended = true;
   queue->changed.notify_all();
@@ -47,17 +52,35 @@ DescriptorCloser::~DescriptorCloser() {
   (void)queue_->changed.wait_for(lock, kPatience, [&] { return queue_->has_ended; });
 }
 
+void DescriptorCloser::settle() {
+  if (!queue_ || is_stuck_) return;
+  std::unique_lock lock(queue_->mutex);
+  (void)queue_->changed.wait_for(lock, kMoment,
+                                 [&] { return queue_->waiting.empty() && !queue_->is_closing; });
+}
+
 void DescriptorCloser::close(UniqueFd descriptor) {
   if (!descriptor.is_open()) return;
-  if (!queue_) {
+  if (!queue_ && !is_stuck_) {
     queue_ = std::make_shared<Queue>();
     // The caller's signals are for the caller's threads.
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread(work, queue_).detach();
+    try {
+      std::thread(work, queue_).detach();
+    } catch (const std::system_error&) {
+      // The command may have taken all processes that the user may have. The copy stays open as
+      // long as we live: whoever closes it could wait.
+      queue_.reset();
+      is_stuck_ = true;
+    }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  if (!queue_) {
+    (void)descriptor.release();
+    return;
   }
   std::unique_lock lock(queue_->mutex);
   queue_->waiting.push_back(std::move(descriptor));

@@ -19,6 +19,8 @@ class DescriptorCloser {
   ~DescriptorCloser();  // waits, but not for somebody who is stuck
 
   void close(UniqueFd descriptor);
+  // Waits until all are closed, for some milliseconds at most.
+  void settle();
   // Somebody keeps us from closing descriptors, and more are not to be copied.
   [[nodiscard]] bool is_stuck() const { return is_stuck_; }
 

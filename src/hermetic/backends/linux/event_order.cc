@@ -13,6 +13,8 @@ bool EventOrder::is_by_init(const Event& event) {
 
 void EventOrder::tell_of_inside(Event event) {
   event.since_start = std::chrono::steady_clock::now() - started_;
+  constexpr std::size_t kMost = 1000;  // a command that overtakes init by that much has no order
+  if (early_.size() >= kMost) release();
   if (is_held_ && (!early_.empty() || !is_by_init(event)))
     early_.push_back(std::move(event));
   else

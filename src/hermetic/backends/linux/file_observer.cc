@@ -146,16 +146,19 @@ std::optional<std::string_view> read_text(pid_t process, std::uint64_t address,
 
 // Asked for anew each time: the number stands for another directory as soon as the process likes.
 std::optional<std::string_view> directory_of(pid_t process, int descriptor, TextBuffer& buffer,
-                                             ProcessReader& processes) {
+                                             ProcessReader* processes) {
   const auto read_link = [&](const std::string& link) -> std::optional<std::string_view> {
     const ssize_t size = ::readlink(link.c_str(), buffer.data(), PATH_MAX);
     if (size <= 0 || buffer[0] != '/') return std::nullopt;
     return std::string_view(buffer.data(), static_cast<std::size_t>(size));
   };
   if (descriptor == AT_FDCWD) return read_link(fmt::format("/proc/{}/cwd", process));
-  auto directory = processes.descriptor_of(process, descriptor);
-  struct stat status = {};
-  if (!directory.is_open() || ::fstat(directory.get(), &status) != 0 || !S_ISDIR(status.st_mode))
+  if (processes == nullptr) return read_link(fmt::format("/proc/{}/fd/{}", process, descriptor));
+  auto directory = processes->descriptor_of(process, descriptor);
+  struct statx status = {};  // of what is known: a file system may be far away
+  if (!directory.is_open() ||
+      ::statx(directory.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0 ||
+      !S_ISDIR(status.stx_mode))
     return std::nullopt;
   const auto path = read_link(fmt::format("/proc/self/fd/{}", directory.get()));
   directory.close_here();
@@ -180,7 +183,7 @@ void append_without_dots(std::string& path, std::string_view text) {
 }
 
 bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& path,
-             ProcessReader& processes) {
+             ProcessReader* processes) {
   const auto process = static_cast<pid_t>(question.pid);
   TextBuffer name_buffer;
   const auto name = read_text(process, question.data.args[call.name], name_buffer);
@@ -258,7 +261,7 @@ std::vector<sock_filter> file_observer_filter(std::span<const int> others) {
 }
 
 std::optional<std::string> program_asked_for(const seccomp_notif& question,
-                                             ProcessReader& processes) {
+                                             ProcessReader* processes) {
   std::string path;
   for (const NamedCall& call : kCalls)
     if (call.number == question.data.nr && call.acts == kExecute &&
@@ -267,7 +270,7 @@ std::optional<std::string> program_asked_for(const seccomp_notif& question,
   return std::nullopt;
 }
 
-bool FileObserver::hear(const seccomp_notif& question, ProcessReader& processes) {
+bool FileObserver::hear(const seccomp_notif& question, ProcessReader* processes) {
   fresh_.clear();
   for (const NamedCall& call : kCalls)
     if (call.number == question.data.nr && path_of(question, call, path_, processes) &&

@@ -21,7 +21,7 @@ namespace hermetic::linux_backend {
 
 // The program that the call wants to execute; nothing if it is no such call.
 [[nodiscard]] std::optional<std::string> program_asked_for(const seccomp_notif& question,
-                                                           ProcessReader& processes);
+                                                           ProcessReader* processes);
 
 // Asks about the system calls that take a file name, and about those in `others`. Two kinds are
 // left out, because they are most of all calls and tell next to nothing: readlink, with which
@@ -36,8 +36,9 @@ class FileObserver {
 
   explicit FileObserver(Look look = Look::Never) : look_(look) {}
 
-  // Notes the names that it is about, if there are any. True if one of them is new.
-  bool hear(const seccomp_notif& question, ProcessReader& processes);
+  // Notes the names that it is about, if there are any. True if one of them is new. Descriptors are
+  // looked at through `processes`; null where nobody means harm.
+  bool hear(const seccomp_notif& question, ProcessReader* processes);
   // Who asked for those that were new in the last question.
   void credit(const std::string& program);
 

@@ -30,7 +30,6 @@
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/network_call.h"
-#include "hermetic/backends/linux/process_reader.h"
 #include "hermetic/backends/linux/spy_image.h"
 
 namespace hermetic {
@@ -145,8 +144,7 @@ class ObservedRun final : public Run {
       if (errno != ENOENT && errno != EINTR) listener_.reset();
       return;
     }
-    processes_.next_question();
-    if (!hear_address(question)) (void)observer_.hear(question, processes_);
+    if (!hear_address(question)) (void)observer_.hear(question, nullptr);
     seccomp_notif_resp response = {};
     response.id = question.id;
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -200,7 +198,6 @@ class ObservedRun final : public Run {
   UniqueFd pidfd_;
   UniqueFd socket_;
   UniqueFd listener_;
-  linux_backend::ProcessReader processes_{::getpid()};
   FileObserver observer_{FileObserver::Look::OnHost};
   EventSink& events_;
   std::set<pid_t> others_;  // children from before

@@ -128,7 +128,8 @@ void Watch::answer_one() {
   processes_.next_question();
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_program(question);
-  if (options_.watched.files && files_.hear(question, processes_)) credit(question);
+  if (options_.watched.files && files_.hear(question, &processes_)) credit(question);
+  processes_.settle();
   if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
   if (!processes_.is_held_up()) return;
   // An attack: whoever reaches for the network from now on is told that there is none.
@@ -169,7 +170,7 @@ void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answ
 }
 
 void Watch::hear_program(const seccomp_notif& question) {
-  const std::optional<std::string> program = program_asked_for(question, processes_);
+  const std::optional<std::string> program = program_asked_for(question, &processes_);
   if (!program) return;
   options_.tell({.kind = Event::Kind::Process,
                  .act = "execute",
