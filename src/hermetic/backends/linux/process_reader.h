@@ -56,8 +56,8 @@ class ProcessReader {
     DescriptorCloser& closer_;
   };
   [[nodiscard]] Copy descriptor_of(pid_t thread, int number);
-  // Waits a moment until copies are closed. While the one who is asked about waits, too: what it
-  // closes next is closed then, and a port that it gives back can be taken again.
+  // Waits a moment until copies are closed: what the one who is asked about closes next is closed
+  // then.
   void settle() { closer_.settle(); }
   // The command keeps us from closing what we have copied.
   [[nodiscard]] bool is_held_up() const { return closer_.is_stuck(); }

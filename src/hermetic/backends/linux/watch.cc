@@ -129,7 +129,8 @@ void Watch::answer_one() {
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_program(question);
   if (options_.watched.files && files_.hear(question, &processes_)) credit(question);
-  processes_.settle();
+  // A port that is given back can be taken again only when our copy is closed, too.
+  if (question.data.nr == SYS_bind || question.data.nr == SYS_listen) processes_.settle();
   if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
   if (!processes_.is_held_up()) return;
   // An attack: whoever reaches for the network from now on is told that there is none.
