@@ -8,23 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "hermetic.h"
-
-static int failures = 0;
-
-static void expect(int holds, const char* what, int line) {
-  if (holds) return;
-  fprintf(stderr, "line %d: does not hold: %s\n", line, what);
-  ++failures;
-}
-#define EXPECT(condition) expect((condition), #condition, __LINE__)
-
-static void explain(hermetic_error* error) {
-  if (error == NULL) return;
-  fprintf(stderr, "error: %s\n  hint: %s\n", hermetic_error_message(error),
-          hermetic_error_hint(error));
-  hermetic_error_free(error);
-}
 
 static const char* repository;
 static const char* cache;

@@ -368,12 +368,17 @@ leaves_evidence() {
 }
 @test "a task leaves evidence that holds" { as_both leaves_evidence; }
 
-@test "packages of npm are there, and are what the lockfile says" {
+# A package that exports a text, in source/; what uses it comes to package/.
+make_package() { # text
   command -v npm >/dev/null || skip 'no npm'
   export npm_config_cache=$PWD/own # a home is not everybody's
   mkdir package source
   echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
-  echo 'module.exports = "from dep"' >source/main.js
+  echo "module.exports = '$1'" >source/main.js
+}
+
+@test "packages of npm are there, and are what the lockfile says" {
+  make_package 'from dep'
   (cd source && npm pack --silent --pack-destination ../package >/dev/null)
   echo '{"name": "app", "version": "1.0.0", "dependencies": {"dep": "file:dep-1.0.0.tgz"}}' >package/package.json
   (cd package && npm install --package-lock-only --offline --no-audit --no-fund --silent --cache "$PWD/../npm")
@@ -396,11 +401,7 @@ leaves_evidence() {
 }
 
 @test "packages of npm come from its cache, offline" {
-  command -v npm >/dev/null || skip 'no npm'
-  export npm_config_cache=$PWD/own # a home is not everybody's
-  mkdir package source
-  echo '{"name": "dep", "version": "1.0.0", "main": "main.js"}' >source/package.json
-  echo 'module.exports = "from the cache"' >source/main.js
+  make_package 'from the cache'
   (cd source && npm pack --silent >/dev/null)
   npm cache add "$PWD/source/dep-1.0.0.tgz" --offline --silent --cache "$PWD/npm"
   echo '{"name": "app", "version": "1.0.0", "dependencies": {"dep": "1.0.0"}}' >package/package.json
@@ -409,7 +410,7 @@ import base64, hashlib, json
 digest = base64.b64encode(hashlib.sha512(open("source/dep-1.0.0.tgz", "rb").read()).digest()).decode()
 root = json.load(open("package/package.json"))
 # As if it had come from a registry, which nobody can reach.
-dep = {"version": "1.0.0", "resolved": "https://registry.npmjs.org/dep/-/dep-1.0.0.tgz", "integrity": "sha512-" + digest}
+dep = {"version": "1.0.0", "resolved": "https://packages.example.org/dep-1.0.0.tgz", "integrity": "sha512-" + digest}
 lock = {"name": "app", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": root, "node_modules/dep": dep}}
 json.dump(lock, open("package/package-lock.json", "w"))
 PYTHON
