@@ -80,6 +80,20 @@ BASH
   diff <(without_volatile first.jsonl) <(without_volatile second.jsonl)
 }
 
+@test "processes that are made are told, also those that execute nothing" {
+  hermetic run --events events.jsonl -- /usr/bin/bash -c '(:); /usr/bin/true; exec /usr/bin/env /usr/bin/true'
+  told events.jsonl process act subject >processes
+  cat processes
+  diff - processes <<'TEXT'
+execute /usr/bin/bash
+fork /usr/bin/bash
+fork /usr/bin/bash
+execute /usr/bin/true
+execute /usr/bin/env
+execute /usr/bin/true
+TEXT
+}
+
 @test "files that are denied are told, and who asked for them" {
   echo old >input
   local undeclared=$BATS_TEST_TMPDIR/undeclared

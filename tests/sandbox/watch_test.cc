@@ -281,6 +281,32 @@ TEST(Watch, TellsOfProgramsOnRequest) {
   EXPECT_THAT(programs, Contains("/usr/bin/cat"));
 }
 
+// Also one that executes nothing, by whatever call it is made. A thread is none.
+TEST(Watch, TellsOfProcessesThatAreMade) {
+  RunOptions options = captured();
+  options.observe_processes = true;
+  for (const bool files : {false, true}) {
+    options.observe_files = files;
+    for (const auto& [what, made] : {std::pair{"fork", 1}, {"vfork", 1}, {"thread", 0}}) {
+      const Seen seen = watch(sandboxed({misbehave("make_process"), what}), options);
+      EXPECT_TRUE(seen.outcome.success()) << what;
+      EXPECT_EQ(std::count_if(seen.all.begin(), seen.all.end(),
+                              [](const Event& event) { return event.act == "fork"; }),
+                made)
+          << what;
+      if (made == 0) continue;
+      EXPECT_THAT(seen.all,
+                  Contains(AllOf(Field(&Event::kind, Event::Kind::Process),
+                                 is("fork", misbehave("make_process").c_str(), Verdict::None))));
+    }
+  }
+  const Seen seen = watch(sandboxed({"bash", "-c", "(:; (: & wait)) & wait"}), options);
+  std::vector<std::size_t> depths;
+  for (const Event& event : seen.all)
+    if (event.act == "fork") depths.push_back(event.processes.size());
+  EXPECT_THAT(depths, ElementsAre(1U, 2U, 3U)) << "each by the one before";
+}
+
 // What was seen of the command when it was still to be started is not what it is.
 TEST(Watch, TheLastOfAChainIsTheCommandAlsoIfProgramsAreTold) {
   RunOptions options = captured();

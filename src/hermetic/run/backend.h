@@ -35,7 +35,7 @@ struct RunOptions {
   bool digest_outputs = true;
   // Record every file name that the command asks for, in Outcome::asked. Slows it down.
   bool observe_files = false;
-  // Tell of every program that is executed.
+  // Tell of every process that is made and every program that is executed.
   bool observe_processes = false;
   // Record the variables that programs ask the C library for, in Outcome::asked_variables. Only
   // without a sandbox, and only of programs that load shared objects.

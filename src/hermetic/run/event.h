@@ -54,7 +54,7 @@ struct Event {
     Started,   // the command runs
     Network,   // `act` is the call: "connect", "listen", "send", "resolve", "socket"…
     File,      // `act` is "read", "write" or "execute"; `subject` the path
-    Process,   // `act` is "execute"; `subject` the program
+    Process,   // `act` is "execute" or "fork"; `subject` the program, or the one that is copied
     Limit,     // `act` is the limit that was exceeded; `subject` its value
     Traffic,   // `act` is "sent" or "received"; `subject` the destination, `amount` the bytes
     Lost,      // `amount` events could not be recorded; `detail` says why

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -43,6 +44,39 @@ std::string command_line(const ProcessFacts& process) {
   return line.size() <= kLongest ? line : line.substr(0, kLongest) + "…";
 }
 
+// Asks about programs that are to be executed and processes that are to be made. A thread is
+// neither; clone3(), which hides in memory what it makes, is refused in every sandbox.
+std::vector<sock_filter> process_filter() {
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const unsigned call : {
+           unsigned{SYS_execve},
+           unsigned{SYS_execveat},
+#ifdef SYS_fork  // the older calls exist on x86-64 only
+           unsigned{SYS_fork},
+           unsigned{SYS_vfork},
+#endif
+       }) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+  }
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, unsigned{SYS_clone}, 0, 4));
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, unsigned{CLONE_THREAD}, 1, 0));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  return program;
+}
+
+// Of those that the filter asks about.
+bool makes_process(const seccomp_notif& question) {
+#ifdef SYS_fork
+  if (question.data.nr == SYS_fork || question.data.nr == SYS_vfork) return true;
+#endif
+  return question.data.nr == SYS_clone;
+}
+
 }  // namespace
 
 Watched watched_in(const Plan& plan, const RunOptions& options) {
@@ -75,18 +109,8 @@ std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key)
     program.insert(program.end(), part.begin(), part.end());
   };
   if (watched.network) go_on_with(network_observer_filter(key, watched.sockets));
-  if (watched.files) {
-    go_on_with(file_observer_filter());
-  } else if (watched.processes) {
-    std::vector<sock_filter> part = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-    for (const unsigned call : {unsigned{SYS_execve}, unsigned{SYS_execveat}}) {
-      part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-      part.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
-    }
-    part.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    go_on_with(part);
-  }
+  if (watched.processes) go_on_with(process_filter());
+  if (watched.files) go_on_with(file_observer_filter());
   return program;
 }
 
@@ -127,7 +151,7 @@ void Watch::answer_one() {
   hold_ = false;
   processes_.next_question();
   if (options_.watched.network) hear_network(question, answer);
-  if (options_.watched.processes) hear_program(question);
+  if (options_.watched.processes) hear_process(question);
   if (options_.watched.files && files_.hear(question, &processes_)) credit(question);
   // A port that is given back can be taken again only when our copy is closed, too.
   if (question.data.nr == SYS_bind || question.data.nr == SYS_listen) processes_.settle();
@@ -170,7 +194,16 @@ void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answ
   for (Violation& violation : heard.violations) note(std::move(violation), processes);
 }
 
-void Watch::hear_program(const seccomp_notif& question) {
+void Watch::hear_process(const seccomp_notif& question) {
+  if (makes_process(question)) {
+    std::vector<ProcessFacts> processes = who(question, Who::Chain);
+    const std::string program = processes.empty() ? "" : processes.front().executable;
+    options_.tell({.kind = Event::Kind::Process,
+                   .act = "fork",
+                   .subject = program,
+                   .processes = std::move(processes)});
+    return;
+  }
   const std::optional<std::string> program = program_asked_for(question, &processes_);
   if (!program) return;
   options_.tell({.kind = Event::Kind::Process,

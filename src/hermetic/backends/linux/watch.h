@@ -66,7 +66,7 @@ class Watch {
  private:
   void answer_one();
   void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
-  void hear_program(const seccomp_notif& question);
+  void hear_process(const seccomp_notif& question);
   void credit(const seccomp_notif& question);
   enum class Who { Caller, Chain };
   [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question, Who asked);

@@ -115,6 +115,11 @@ void TraceStory::hear_birth(std::size_t parent, const TraceCall& call) {
   if (child == parent) return;
   processes_[child].parent = parent;
   processes_[child].thread = thread;
+  if (thread) return;
+  const Image* const image = image_at(parent, line_);
+  tell(parent, {.kind = Event::Kind::Process,
+                .act = "fork",
+                .subject = image == nullptr ? "" : image->executable});
 }
 
 void TraceStory::hear_network(std::size_t process, const std::string& name, const TraceCall& call) {

@@ -47,8 +47,8 @@ TEST(TraceStory, AChildThatSpeaksFirstStillHasItsParent) {
   const std::vector<Event> events =
       told({kShell, "1 vfork( <unfinished ...>", R"(2 execve("/b/x", ["x", "y"], 0x1) = 0)",
             connect.c_str(), "2 +++ killed by SIGKILL +++", "1 <... vfork resumed>) = 2"});
-  ASSERT_THAT(subjects(events),
-              ElementsAre("execute /bin/sh", "execute /b/x", "connect 127.0.0.1:80/tcp"));
+  ASSERT_THAT(subjects(events), ElementsAre("execute /bin/sh", "execute /b/x",
+                                            "connect 127.0.0.1:80/tcp", "fork /bin/sh"));
   ASSERT_EQ(events[2].processes.size(), 2U);
   EXPECT_EQ(events[2].processes[0].executable, "/b/x");
   EXPECT_EQ(events[2].processes[0].parent, 1);
@@ -63,6 +63,12 @@ TEST(TraceStory, AThreadIsItsProcess) {
   ASSERT_EQ(events.size(), 2U);
   ASSERT_EQ(events[1].processes.size(), 1U);
   EXPECT_EQ(events[1].processes[0].pid, 1);
+}
+
+TEST(TraceStory, TellsOfProcessesThatAreMade) {
+  EXPECT_THAT(subjects(told({kShell, "1 fork() = 2", "1 clone(flags=CLONE_VM|CLONE_THREAD) = 3",
+                             "3 vfork() = 4", "1 fork() = -1 EAGAIN (no)"})),
+              ElementsAre("execute /bin/sh", "fork /bin/sh", "fork /bin/sh"));
 }
 
 TEST(TraceStory, ANumberThatIsUsedAgainIsAnotherProcess) {
