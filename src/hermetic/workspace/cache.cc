@@ -119,7 +119,7 @@ Result<Cache> Cache::open(std::string path) {
   return Cache(std::move(path), std::move(directory));
 }
 
-Result<bool> Cache::is_intact(int entry, const std::string& name) const {
+bool Cache::is_intact(int entry, const std::string& name) const {
   {
     const std::lock_guard guard(seen_->mutex);
     if (seen_->entries.contains(name)) return true;
@@ -127,7 +127,7 @@ Result<bool> Cache::is_intact(int entry, const std::string& name) const {
   const Result<std::string> seal = read_text(entry, kSeal);
   const Result<UniqueFd> tree = open_directory(entry, kTree);
   if (!seal || !tree) return false;
-  if (TRY(seal_of(tree->get())) != *seal) return false;
+  if (!is_sealed_by(*seal, tree->get())) return false;
   const std::lock_guard guard(seen_->mutex);
   seen_->entries.insert(name);
   return true;
@@ -139,20 +139,20 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
   CachedTree found{.path = fmt::format("{}/{}/{}", path_, name, kTree), .facts = {}, .use = {}};
   found.use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
   TRY(lock(found.use.get(), LOCK_SH, name));
-  const auto use_if_intact = [&]() -> Result<bool> {
+  const auto use_if_intact = [&] {
     const Result<UniqueFd> entry = open_directory(directory_.get(), name);
-    if (!entry || !TRY(is_intact(entry->get(), name))) return false;
+    if (!entry || !is_intact(entry->get(), name)) return false;
     Result<std::string> facts = read_text(entry->get(), kFacts);
     if (!facts) return false;
     found.facts = std::move(*facts);
     (void)::futimens(found.use.get(), nullptr);  // who was not used for long may go
     return true;
   };
-  if (TRY(use_if_intact())) return found;
+  if (use_if_intact()) return found;
 
   // Nobody uses it while we have it alone. Somebody may have made it while we waited.
   TRY(lock(found.use.get(), LOCK_EX, name));
-  if (!TRY(use_if_intact())) {
+  if (!use_if_intact()) {
     const std::string making = fmt::format("{}{}", name, kMaking);
     TRY(remove_tree(directory_.get(), making));  // left by one who was killed
     TRY(remove_tree(directory_.get(), name));

@@ -56,7 +56,7 @@ class Cache {
     std::mutex mutex;
     std::set<std::string> entries;
   };
-  [[nodiscard]] Result<bool> is_intact(int entry, const std::string& name) const;
+  [[nodiscard]] bool is_intact(int entry, const std::string& name) const;
 
   std::string path_;
   UniqueFd directory_;

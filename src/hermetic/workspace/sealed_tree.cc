@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <climits>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <type_traits>
 
-#include "hermetic/base/digest.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 
@@ -18,54 +18,82 @@ namespace {
 
 constexpr int kDeepest = 1000;  // each level holds a descriptor
 
-class Sealer {
- public:
-  Result<void> add(int directory, int depth) {
-    if (depth > kDeepest) return system_error("a tree is too deep to be sealed", ELOOP);
-    for (const std::string& name : TRY(names_in(directory))) {
-      struct stat status = {};
-      if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return system_error(fmt::format("cannot look at '{}'", printable(name)), errno);
-      line(name, status);
-      if (S_ISLNK(status.st_mode)) TRY(link(directory, name));
-      if (!S_ISDIR(status.st_mode)) continue;
-      const UniqueFd child = TRY(open_directory(directory, name));
-      TRY(add(child.get(), depth + 1));
-      hash_.update("up\n");
-    }
-    return {};
-  }
-
-  std::string finish() { return hash_.finish(); }
-
- private:
-  void line(const std::string& name, const struct stat& status) {
-    // Directories are counted by what is in them; hard links to a file change it, too.
-    hash_.update(fmt::format("{} {:o} {} {} {}.{} ", name.size(), status.st_mode, status.st_ino,
-                             S_ISDIR(status.st_mode) ? 0 : status.st_size, status.st_ctim.tv_sec,
-                             status.st_ctim.tv_nsec));
-    hash_.update(name);
-    hash_.update("\n");
-  }
-
-  Result<void> link(int directory, const std::string& name) {
-    std::array<char, PATH_MAX> target = {};
-    const ssize_t size = ::readlinkat(directory, name.c_str(), target.data(), target.size());
-    if (size < 0)
-      return system_error(fmt::format("cannot read the link '{}'", printable(name)), errno);
-    hash_.update({target.data(), static_cast<std::size_t>(size)});
-    return {};
-  }
-
-  Sha256 hash_;
+// A seal is a Head, and for each entry its Facts and its path from the top, which a zero ends: what
+// the kernel is asked about stands there as it wants it. Inodes are of one machine, and so are the
+// sizes of numbers.
+struct Head {
+  char kind[16] = "hermetic seal 1";
+  std::uint64_t bytes = 0;  // of the whole seal: half of one would be true of half a tree
 };
+struct Facts {
+  std::uint64_t mode = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+};
+static_assert(std::has_unique_object_representations_v<Head>);
+static_assert(std::has_unique_object_representations_v<Facts>);
+
+template <typename Value>
+std::string_view bytes_of(const Value& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+std::optional<Facts> facts_of(int directory, const char* path) {
+  struct stat status = {};
+  if (::fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0)
+    return std::nullopt;
+  // The size of a directory is its file system's affair.
+  const bool is_directory = S_ISDIR(status.st_mode);
+  return Facts{.mode = status.st_mode,
+               .inode = status.st_ino,
+               .size = is_directory ? 0 : static_cast<std::uint64_t>(status.st_size),
+               .seconds = status.st_ctim.tv_sec,
+               .nanoseconds = status.st_ctim.tv_nsec};
+}
+
+Result<void> add(std::string& seal, int top, int directory, const std::string& path, int depth) {
+  const std::optional<Facts> facts = facts_of(top, path.c_str());
+  if (!facts) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
+  seal += bytes_of(*facts);
+  seal += path;
+  seal += '\0';
+  if (!S_ISDIR(facts->mode)) return {};
+  if (depth > kDeepest) return system_error("a tree is too deep to be sealed", ELOOP);
+  const UniqueFd opened =
+      path.empty() ? UniqueFd() : TRY(open_directory(directory, path.substr(path.rfind('/') + 1)));
+  const int here = path.empty() ? top : opened.get();
+  for (const std::string& name : TRY(names_in(here)))
+    TRY(add(seal, top, here, path.empty() ? name : path + "/" + name, depth + 1));
+  return {};
+}
 
 }  // namespace
 
 Result<std::string> seal_of(int directory) {
-  Sealer sealer;
-  TRY(sealer.add(directory, 0));
-  return sealer.finish();
+  std::string seal(bytes_of(Head{}));
+  TRY(add(seal, directory, directory, "", 0));
+  Head head;
+  head.bytes = seal.size();
+  seal.replace(0, sizeof head, bytes_of(head));
+  return seal;
+}
+
+bool is_sealed_by(std::string_view seal, int directory) {
+  Head head;
+  head.bytes = seal.size();
+  if (!seal.starts_with(bytes_of(head)) || !seal.ends_with('\0')) return false;
+  seal.remove_prefix(sizeof head);
+  while (!seal.empty()) {
+    if (seal.size() <= sizeof(Facts)) return false;
+    const std::string_view path =
+        seal.substr(sizeof(Facts), seal.find('\0', sizeof(Facts)) - sizeof(Facts));
+    const std::optional<Facts> facts = facts_of(directory, path.data());
+    if (!facts || !seal.starts_with(bytes_of(*facts))) return false;
+    seal.remove_prefix(sizeof(Facts) + path.size() + 1);
+  }
+  return true;
 }
 
 }  // namespace hermetic

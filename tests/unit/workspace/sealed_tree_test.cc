@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 
 #include "hermetic/base/file_tree.h"
 #include "tests/unit/spec/temp_dir.h"
@@ -21,17 +22,34 @@ class SealedTree : public ::testing::Test {
     dir.link("tree/link", "file");
     dir.directory("tree/empty");
   }
-  [[nodiscard]] std::string seal() const {
-    const UniqueFd directory = open_directory(AT_FDCWD, dir / "tree").value();
-    return seal_of(directory.get()).value();
+  [[nodiscard]] UniqueFd top() const { return open_directory(AT_FDCWD, dir / "tree").value(); }
+  [[nodiscard]] std::string seal() const { return seal_of(top().get()).value(); }
+  [[nodiscard]] bool is_sealed_by(const std::string& seal) const {
+    return hermetic::is_sealed_by(seal, top().get());
   }
   const TempDir dir;
 };
 
 TEST_F(SealedTree, HasOneSealAsLongAsNobodyTouchesIt) {
   const std::string first = seal();
-  EXPECT_EQ(first.size(), 64U);
   EXPECT_EQ(seal(), first);
+  EXPECT_TRUE(is_sealed_by(first));
+  (void)std::ifstream(dir / "tree/file").get();
+  EXPECT_TRUE(is_sealed_by(first)) << "reading is no change";
+}
+
+// Every part of a seal is needed: half of one would be true of half a tree.
+TEST_F(SealedTree, IsNotSealedByPartsOfItsSeal) {
+  const std::string whole = seal();
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(is_sealed_by(whole.substr(0, size))) << size;
+  EXPECT_FALSE(is_sealed_by(whole + '\0'));
+  EXPECT_FALSE(is_sealed_by(whole + whole));
+  for (std::size_t place = 0; place < whole.size(); ++place) {
+    std::string other = whole;
+    other[place] = static_cast<char>(other[place] ^ 1);
+    EXPECT_FALSE(is_sealed_by(other)) << place;
+  }
 }
 
 // The writer puts back everything that a writer can put back.
@@ -47,15 +65,15 @@ TEST_F(SealedTree, ShowsAWriteThatWasHidden) {
   ASSERT_EQ(::stat((dir / "tree/file").c_str(), &after), 0);
   ASSERT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
   ASSERT_EQ(after.st_size, before.st_size);
-  EXPECT_NE(seal(), first);
+  EXPECT_FALSE(is_sealed_by(first));
 }
 
 TEST_F(SealedTree, ShowsEveryOtherChange) {
   std::string last = seal();
   const auto changed = [&](const char* what) {
-    const std::string now = seal();
-    EXPECT_NE(now, last) << what;
-    last = now;
+    EXPECT_FALSE(is_sealed_by(last)) << what;
+    last = seal();
+    EXPECT_TRUE(is_sealed_by(last)) << what;
   };
   ASSERT_EQ(::chmod((dir / "tree/file").c_str(), 0700), 0);
   changed("a mode");
@@ -67,11 +85,18 @@ TEST_F(SealedTree, ShowsEveryOtherChange) {
   changed("something new");
   ASSERT_EQ(::unlink((dir / "tree/empty/new").c_str()), 0);
   changed("something gone");
+  dir.file("tree/new", "");
+  changed("something new at the top");
+  ASSERT_EQ(::unlink((dir / "tree/new").c_str()), 0);
+  changed("something gone from the top");
   ASSERT_EQ(::unlink((dir / "tree/link").c_str()), 0);
   dir.link("tree/link", "elsewhere");
   changed("where a link leads");
   ASSERT_EQ(::rename((dir / "tree/sub/inner").c_str(), (dir / "tree/inner").c_str()), 0);
   changed("a file that moved up");
+  ASSERT_EQ(::rename((dir / "tree/sub").c_str(), (dir / "sub").c_str()), 0);
+  dir.link("tree/sub", dir / "sub");
+  changed("a directory that a link to it stands for");
 }
 
 TEST_F(SealedTree, IsNotMadeByFollowingLinks) {
@@ -80,6 +105,7 @@ TEST_F(SealedTree, IsNotMadeByFollowingLinks) {
   const std::string first = seal();
   dir.file("outside/other", "y");
   EXPECT_EQ(seal(), first);
+  EXPECT_TRUE(is_sealed_by(first));
 }
 
 }  // namespace
