@@ -25,6 +25,7 @@
 #include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/plan/denial.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/spec/quantity.h"
@@ -63,9 +64,10 @@ std::string remark_on_limit(const OverLimit& over) {
 }
 
 // What to say about a run that did not end by itself; nothing about one that did.
-std::string remark_on(const Outcome& outcome, const Spec& spec) {
+std::string remark_on(const Outcome& outcome, const Spec& spec, const Redaction& redaction) {
   struct Remark {
     const Spec& spec;
+    const Redaction& redaction;
     std::string operator()(const Exited& /*ending*/) const { return ""; }
     std::string operator()(const Signaled& ending) const {
       return fmt::format("the command was ended by signal {} ({})", ending.signal,
@@ -83,7 +85,7 @@ std::string remark_on(const Outcome& outcome, const Spec& spec) {
     std::string operator()(const OverLimit& ending) const { return remark_on_limit(ending); }
     std::string operator()(const EndedByViolation& ending) const {
       return fmt::format("the command was ended by a violation: {} {}", ending.violation.act,
-                         printable(ending.violation.subject));
+                         printable(redaction.clean(ending.violation.subject)));
     }
     std::string operator()(const NotStarted& ending) const {
       const std::string name = printable(spec.command.front());
@@ -96,7 +98,7 @@ std::string remark_on(const Outcome& outcome, const Spec& spec) {
       return fmt::format("'{}' cannot be executed: {}", name, ::strerror(ending.os_error));
     }
   };
-  return std::visit(Remark{spec}, outcome.ending);
+  return std::visit(Remark{spec, redaction}, outcome.ending);
 }
 
 // HERMETIC=off asks for a run without any sandbox: only a spec that permits it by itself gets one.
@@ -155,7 +157,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   RunOptions options;
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
-  options.observe_files = is_recorded(arguments) || arguments.has("--explain");
+  if (is_recorded(arguments) || arguments.has("--explain")) options.why_denied = denials_of(spec);
   options.observe_processes = is_recorded(arguments);
   options.prove = arguments.has("--prove");
   options.watch_processes = arguments.has("--by-process");
@@ -174,10 +176,9 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, sink));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
-  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
 
   const int exit_code = exit_code_of(outcome, spec.on_violation);
-  if (const std::string remark = remark_on(outcome, spec);
+  if (const std::string remark = remark_on(outcome, spec, redaction);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});
   constexpr std::size_t kUsually = 5;
@@ -187,7 +188,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
   if (arguments.has("--explain")) {
-    const std::string denied = explain_denied(spec, outcome);
+    const std::string denied = explain_denied(outcome, redaction);
     if (!denied.empty())
       complain({.message = denied});
     else if (exit_code != kSuccess)

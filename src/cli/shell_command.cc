@@ -10,9 +10,9 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
-#include "cli/explanation.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
+#include "hermetic/plan/denial.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
@@ -68,14 +68,13 @@ Result<int> run_shell(const Arguments& arguments) {
   options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   options.digest_outputs = false;
   wake_on_resize();
-  options.observe_files = is_recorded(arguments);
+  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
   options.observe_processes = is_recorded(arguments);
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, options.interactive));
-  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
   TRY(events.close());
   return exit_code_of(outcome, spec.on_violation);
 }

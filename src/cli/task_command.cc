@@ -9,7 +9,6 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
-#include "cli/explanation.h"
 #include "cli/forward_signals.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
@@ -17,6 +16,7 @@
 #include "cli/violation_report.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/plan/denial.h"
 #include "hermetic/task/task_record.h"
 #include "hermetic/workspace/kept_changes.h"
 
@@ -62,7 +62,7 @@ Result<int> run_task(const Arguments& arguments) {
   TRY(events.open(arguments));
   RunOptions options;
   options.prove = arguments.has("--prove");
-  options.observe_files = is_recorded(arguments);
+  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
   options.observe_processes = is_recorded(arguments);
   std::unique_ptr<RunEvidence> evidence;
   if (arguments.has("--evidence"))
@@ -70,7 +70,6 @@ Result<int> run_task(const Arguments& arguments) {
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   finished.outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
   const Outcome& outcome = finished.outcome;
-  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
 
   TaskRecord record =
       TRY(task::record_of(task, finished, exit_code_of(outcome, plan.on_violation)));

@@ -84,12 +84,31 @@ PYTHON
   [[ $output == *'--input /etc/debian_version, or in a spec: inputs: [/etc/debian_version]'* ]]
   run "$HERMETIC_PROGRAM" run --explain -- touch "$directory/new"
   [[ $output == *"$directory/new may not be written: input '$directory'"* ]]
-  [[ $output == *"--output $directory"*"outputs: [$directory] or temps: [$directory]"* ]]
+  [[ $output == *"--output $directory/new (published)"*"outputs: [$directory/new] or temps: [$directory/new]"* ]]
+  # Whoever does what it says loses nothing.
+  echo kept >kept
+  run -0 "$HERMETIC_PROGRAM" run --explain --output "$directory/new" -- touch "$directory/new"
+  [ -z "$output" ]
+  [ -f new ] && [ "$(cat kept)" = kept ]
   # Also of one that makes nothing of it.
   run -0 "$HERMETIC_PROGRAM" run --explain -- sh -c 'cat /etc/debian_version || true; true'
   [[ $output == *'/etc/debian_version may not be read'* ]]
   run -0 "$HERMETIC_PROGRAM" run --explain -- true
   [ -z "$output" ]
+}
+
+@test "what is explained has no secrets in it" {
+  export DEMO_TOKEN=verysecretword
+  run "$HERMETIC_PROGRAM" run --explain --on-violation kill --pass-env DEMO_TOKEN -- python3 -c '
+import os, socket
+token = os.environ["DEMO_TOKEN"]
+try: open("/etc/" + token, "w")
+except OSError: pass
+socket.getaddrinfo(token + ".invalid", 80)'
+  echo "$output"
+  [[ $output == *'/etc/[redacted:DEMO_TOKEN] may not be written'* ]]
+  [[ $output == *'ended by a violation'* ]]
+  [[ $output != *verysecretword* ]]
 }
 
 @test "a file of the host's own /tmp is explained too" {

@@ -44,19 +44,25 @@ const std::string& EventLines::quoted(std::string_view raw) {
   return known_texts_.emplace(raw, std::move(unknown_)).first->second;
 }
 
+std::string EventLines::list(const std::vector<std::string>& arguments) const {
+  std::string json = "[";
+  const char* comma = "";
+  // By all of them: what stands before an argument may tell that it is a secret.
+  for (const std::string& argument : redaction_->clean_arguments(arguments)) {
+    json += comma + in_quotes(printable(argument));
+    comma = ",";
+  }
+  return json + "]";
+}
+
 const std::string& EventLines::process(const ProcessFacts& facts) {
   constexpr std::size_t kMost = 16;
   constexpr std::size_t kLongest = std::size_t{64} << 10U;
   for (const KnownProcess& known : known_processes_)
     if (is_same_program(known.facts, facts)) return known.json;
-  std::string json = "{\"executable\":" + quoted(facts.executable) + ",\"arguments\":[";
-  const char* comma = "";
-  // By all of them: what stands before an argument may tell that it is a secret.
-  for (const std::string& argument : redaction_->clean_arguments(facts.arguments)) {
-    json += comma + in_quotes(printable(argument));
-    comma = ",";
-  }
-  json += "],\"directory\":" + quoted(facts.directory) + "}";
+  std::string json = "{\"executable\":" + quoted(facts.executable);
+  json += ",\"arguments\":" + list(facts.arguments);
+  json += ",\"directory\":" + quoted(facts.directory) + "}";
   if (json.size() > kLongest) return unknown_ = std::move(json);
   if (known_processes_.size() < kMost)
     return known_processes_.emplace_back(KnownProcess{facts, std::move(json)}).json;
@@ -99,6 +105,7 @@ std::string EventLines::line(const Event& event, const EventStamp& stamp) {
     add_endpoint(line, *event.endpoint);
   else
     line += "null";
+  if (!event.arguments.empty()) line += ",\"arguments\":" + list(event.arguments);
   add_processes(line, event.processes);
   line +=
       fmt::format(",\"volatile\":{{\"time\":\"{}\",\"since_start_us\":{},\"processes\":[",

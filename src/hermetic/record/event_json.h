@@ -41,6 +41,7 @@ class EventLines {
 
   // Without secrets, in quotes. Valid up to the next call.
   [[nodiscard]] const std::string& quoted(std::string_view raw);
+  [[nodiscard]] std::string list(const std::vector<std::string>& arguments) const;
   [[nodiscard]] const std::string& process(const ProcessFacts& facts);
   void add_endpoint(std::string& line, const Endpoint& endpoint);
   void add_processes(std::string& line, const std::vector<ProcessFacts>& processes);

@@ -28,13 +28,15 @@ void ProcessTree::add(const Event& event) {
     seen.node.pid = facts.pid;
     if (!facts.arguments.empty()) seen.node.arguments = facts.arguments;
     if (i == 0 && event.kind == Event::Kind::Process && event.act == "execute")
-      execute(seen, facts.executable, event.subject);
+      execute(seen, facts.executable, event);
   }
 }
 
 // Whoever looks for a program along PATH asks for it in one directory after the other, and stays
 // what it is until one is found: only the last of them was it.
-void ProcessTree::execute(Seen& seen, const std::string& was, const std::string& program) {
+void ProcessTree::execute(Seen& seen, const std::string& was, const Event& event) {
+  const std::string& program = event.subject;
+  if (!event.arguments.empty()) seen.node.arguments = event.arguments;
   std::vector<std::string>& executed = seen.node.executed;
   const bool searching = !executed.empty() && seen.was == was &&
                          last_component(executed.back()) == last_component(program);

@@ -41,7 +41,7 @@ class ProcessTree {
     ProcessNode node;
     std::string was;  // what it was when it last asked to become something else
   };
-  static void execute(Seen& seen, const std::string& was, const std::string& program);
+  static void execute(Seen& seen, const std::string& was, const Event& event);
 
   std::map<int, Seen> seen_;
 };

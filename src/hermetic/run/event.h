@@ -71,6 +71,7 @@ struct Event {
   std::string rule = {};  // what decided: "network: none (hermetic.yaml:7)"
   std::uint64_t amount = 0;
   std::optional<Endpoint> endpoint = {};
+  std::vector<std::string> arguments = {};   // of "execute": what the program is to get
   std::vector<ProcessFacts> processes = {};  // who did it, its parent, and so on up to the command
 
   friend bool operator==(const Event&, const Event&) = default;

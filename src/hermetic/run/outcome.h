@@ -68,9 +68,18 @@ struct AskedPath {
   bool opened = false;    // its content, or the listing of a directory
   bool replaced = false;  // whatever was there before was removed, or cut to nothing
   bool absent = false;    // nothing was there when it was first asked for, where that was looked at
-  std::string by = {};    // the program that asked first, where that was looked at
 
   friend bool operator==(const AskedPath&, const AskedPath&) = default;
+};
+
+// One that the command asked for and that is not declared.
+struct DeniedPath {
+  std::string path;
+  Operation operation = Operation::Read;
+  std::string rule;
+  std::string by;  // the program that asked first; "" if that is not known
+
+  friend bool operator==(const DeniedPath&, const DeniedPath&) = default;
 };
 
 // It was tried inside, before the command, and failed as it must. One that
@@ -96,6 +105,8 @@ struct Outcome {
   std::vector<NegativeControl> probes;  // if the sandbox was to be proved
   std::vector<PublishedOutput> outputs;
   std::vector<AskedPath> asked;              // if it was observed; sorted
+  std::vector<DeniedPath> denied;            // if it was looked at; in the order of asking
+  std::uint64_t more_denied = 0;             // beyond those
   std::vector<std::string> asked_variables;  // if it was observed; sorted
   Captured standard_output;                  // if it was captured
   Captured standard_error;

@@ -40,6 +40,9 @@ enum Act : std::uint8_t {
   kAbsent = 32,   // nothing was there when it was first asked for
 };
 
+constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
+    {{kRead, Operation::Read}, {kWrite, Operation::Write}, {kExecute, Operation::Execute}}};
+
 // Where a system call has its directory and its name, and what it wants.
 struct NamedCall {
   int number;
@@ -123,7 +126,7 @@ std::size_t copy_from(pid_t process, std::uint64_t address, void* to, std::size_
 
 using TextBuffer = std::array<char, std::size_t{PATH_MAX} + 1>;
 
-// A string in the memory of the process; nothing if it cannot be read.
+// A string in the memory of the process; nothing if it cannot be read, and errno says why.
 std::optional<std::string_view> read_text(pid_t process, std::uint64_t address,
                                           TextBuffer& buffer) {
   constexpr std::size_t kPage = 4096;
@@ -182,24 +185,27 @@ void append_without_dots(std::string& path, std::string_view text) {
   }
 }
 
-bool path_of(const seccomp_notif& question, const NamedCall& call, std::string& path,
+enum class Name { None, Hidden, Known };
+
+Name path_of(const seccomp_notif& question, const NamedCall& call, std::string& path,
              ProcessReader* processes) {
   const auto process = static_cast<pid_t>(question.pid);
   TextBuffer name_buffer;
   const auto name = read_text(process, question.data.args[call.name], name_buffer);
-  if (!name || name->empty()) return false;
+  if (!name && errno == EPERM) return Name::Hidden;
+  if (!name || name->empty()) return Name::None;
   path.clear();
   if (name->front() != '/') {
     const int descriptor =
         call.directory == kNone ? AT_FDCWD : static_cast<int>(question.data.args[call.directory]);
     TextBuffer directory_buffer;
     const auto directory = directory_of(process, descriptor, directory_buffer, processes);
-    if (!directory) return false;
+    if (!directory) return Name::None;
     append_without_dots(path, *directory);
   }
   append_without_dots(path, *name);
   if (path.empty()) path = "/";
-  return true;
+  return Name::Known;
 }
 
 std::uint8_t acts_of_open(std::uint64_t flags) {
@@ -221,6 +227,17 @@ std::uint8_t acts_of(const seccomp_notif& question, const NamedCall& call) {
       sizeof how.flags)
     return call.acts;
   return acts_of_open(how.flags);
+}
+
+// A program that is given as a descriptor: where it lies, or what it is if that is nowhere.
+std::optional<std::string> file_of(const seccomp_notif& question, ProcessReader& processes) {
+  const auto file = processes.descriptor_of(static_cast<pid_t>(question.pid),
+                                            static_cast<int>(question.data.args[0]));
+  if (!file.is_open()) return kHiddenPath;
+  TextBuffer buffer;
+  const ssize_t size =
+      ::readlink(fmt::format("/proc/self/fd/{}", file.get()).c_str(), buffer.data(), PATH_MAX);
+  return size <= 0 ? kHiddenPath : std::string(buffer.data(), static_cast<std::size_t>(size));
 }
 
 void ask(std::vector<sock_filter>& program, int number) {
@@ -261,40 +278,77 @@ std::vector<sock_filter> file_observer_filter(std::span<const int> others) {
 }
 
 std::optional<std::string> program_asked_for(const seccomp_notif& question,
-                                             ProcessReader* processes) {
+                                             ProcessReader& processes) {
   std::string path;
-  for (const NamedCall& call : kCalls)
-    if (call.number == question.data.nr && call.acts == kExecute &&
-        path_of(question, call, path, processes))
-      return path;
+  for (const NamedCall& call : kCalls) {
+    if (call.number != question.data.nr || call.acts != kExecute) continue;
+    switch (path_of(question, call, path, &processes)) {
+      case Name::Known: return path;
+      case Name::Hidden: return kHiddenPath;
+      case Name::None: break;
+    }
+    if (call.number == SYS_execveat && (question.data.args[4] & AT_EMPTY_PATH) != 0)
+      return file_of(question, processes);
+  }
   return std::nullopt;
 }
 
-bool FileObserver::hear(const seccomp_notif& question, ProcessReader* processes) {
-  fresh_.clear();
-  for (const NamedCall& call : kCalls)
-    if (call.number == question.data.nr && path_of(question, call, path_, processes) &&
-        note(path_, acts_of(question, call)))
-      fresh_.push_back(path_);
-  return !fresh_.empty();
-}
-
-void FileObserver::credit(const std::string& program) {
-  for (const std::string& path : fresh_) askers_.emplace(path, program);
-}
-
-bool FileObserver::note(std::string_view path, std::uint8_t acts) {
-  if (const auto known = asked_.find(path); known != asked_.end()) {
-    known->second |= acts;
-    return false;
+std::vector<std::string> arguments_given(const seccomp_notif& question) {
+  constexpr std::size_t kMostWords = 256;
+  constexpr std::size_t kMostBytes = 4096;
+  const auto process = static_cast<pid_t>(question.pid);
+  std::array<std::uint64_t, kMostWords> words = {};
+  const std::uint64_t place = question.data.args[question.data.nr == SYS_execveat ? 2 : 1];
+  // The list may end where its page does.
+  constexpr std::size_t kPage = 4096;
+  std::size_t got =
+      copy_from(process, place, words.data(), std::min(sizeof words, kPage - place % kPage));
+  if (got != 0 && got < sizeof words)
+    got += copy_from(process, place + got, reinterpret_cast<char*>(words.data()) + got,
+                     sizeof words - got);
+  std::vector<std::string> arguments;
+  std::size_t bytes = 0;
+  TextBuffer buffer;
+  for (std::size_t i = 0; i < got / sizeof words[0] && words[i] != 0 && bytes < kMostBytes; ++i) {
+    const auto text = read_text(process, words[i], buffer);
+    if (!text) break;
+    arguments.emplace_back(text->substr(0, kMostBytes - bytes));
+    bytes += text->size() + 1;
   }
-  if (asked_.size() >= (look_ == Look::OnHost ? kMostLearned : kMostAsked)) return false;
-  std::string text(path);
-  const bool absent =
-      look_ == Look::OnHost && ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
-  if (absent) acts |= kAbsent;
-  asked_.emplace(std::move(text), acts);
-  return true;
+  return arguments;
+}
+
+const std::vector<FileObserver::Fresh>& FileObserver::hear(const seccomp_notif& question,
+                                                           ProcessReader* processes) {
+  fresh_.clear();
+  is_hidden_ = false;
+  for (const NamedCall& call : kCalls) {
+    if (call.number != question.data.nr) continue;
+    const Name name = path_of(question, call, path_, processes);
+    if (name == Name::Known) note(path_, acts_of(question, call));
+    if (name == Name::Hidden) is_hidden_ = true;
+  }
+  return fresh_;
+}
+
+void FileObserver::note(std::string_view path, std::uint8_t acts) {
+  std::uint8_t* known = nullptr;
+  for (Paths* paths : {&asked_, &latest_})
+    if (const auto found = paths->find(path); found != paths->end()) known = &found->second;
+  const std::uint8_t before = known == nullptr ? 0 : *known;
+  if (known != nullptr) {
+    *known |= acts;
+  } else {
+    const std::size_t most = look_ == Look::OnHost ? kMostLearned : kMostAsked;
+    std::string text(path);
+    const bool absent = look_ == Look::OnHost &&
+                        ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+    if (absent) acts |= kAbsent;
+    if (latest_.size() >= kMostAsked) latest_.clear();
+    (asked_.size() < most ? asked_ : latest_).emplace(std::move(text), acts);
+  }
+  for (const auto& [act, operation] : kOperations)
+    if ((acts & ~before & act) != 0) fresh_.push_back({std::string(path), operation});
 }
 
 std::vector<AskedPath> FileObserver::asked() const {
@@ -304,9 +358,6 @@ std::vector<AskedPath> FileObserver::asked() const {
                     .opened = (acts & kOpen) != 0,
                     .replaced = (acts & kReplace) != 0,
                     .absent = (acts & kAbsent) != 0};
-    if (const auto asker = askers_.find(path); asker != askers_.end()) asked.by = asker->second;
-    constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
-        {{kRead, Operation::Read}, {kWrite, Operation::Write}, {kExecute, Operation::Execute}}};
     for (const auto& [act, operation] : kOperations) {
       if ((acts & act) == 0) continue;
       asked.operation = operation;

@@ -19,9 +19,14 @@
 
 namespace hermetic::linux_backend {
 
-// The program that the call wants to execute; nothing if it is no such call.
+inline constexpr const char* kHiddenPath = "a hidden path";
+
+// The program that the call wants to execute; nothing if it is no such call. kHiddenPath if we may
+// not look into the caller's memory: that of a program which it may only execute, not read.
 [[nodiscard]] std::optional<std::string> program_asked_for(const seccomp_notif& question,
-                                                           ProcessReader* processes);
+                                                           ProcessReader& processes);
+// The words that it is to get; those that fit into a few thousand bytes.
+[[nodiscard]] std::vector<std::string> arguments_given(const seccomp_notif& question);
 
 // Asks about the system calls that take a file name, and about those in `others`. Two kinds are
 // left out, because they are most of all calls and tell next to nothing: readlink, with which
@@ -36,11 +41,16 @@ class FileObserver {
 
   explicit FileObserver(Look look = Look::Never) : look_(look) {}
 
-  // Notes the names that it is about, if there are any. True if one of them is new. Descriptors are
-  // looked at through `processes`; null where nobody means harm.
-  bool hear(const seccomp_notif& question, ProcessReader* processes);
-  // Who asked for those that were new in the last question.
-  void credit(const std::string& program);
+  // What was not asked for before, or so long ago that it is forgotten.
+  struct Fresh {
+    std::string path;
+    Operation operation = Operation::Read;
+  };
+  // Notes the names that it is about, if there are any, and returns what is new of them. Good until
+  // the next question. Descriptors are looked at through `processes`; null where nobody means harm.
+  const std::vector<Fresh>& hear(const seccomp_notif& question, ProcessReader* processes);
+  // The last question was about a name that we may not see.
+  [[nodiscard]] bool is_hidden() const { return is_hidden_; }
 
   // Sorted, each once.
   [[nodiscard]] std::vector<AskedPath> asked() const;
@@ -53,13 +63,16 @@ class FileObserver {
     }
   };
 
-  bool note(std::string_view path, std::uint8_t acts);
+  using Paths = std::unordered_map<std::string, std::uint8_t, Hash, std::equal_to<>>;
+
+  void note(std::string_view path, std::uint8_t acts);
 
   Look look_;
-  std::unordered_map<std::string, std::uint8_t, Hash, std::equal_to<>> asked_;  // sets of acts
-  std::string path_;                                     // the one at hand; kept for its memory
-  std::vector<std::string> fresh_;                       // of the last question
-  std::unordered_map<std::string, std::string> askers_;  // by path
+  Paths asked_;       // sets of acts
+  Paths latest_;      // of those that are not kept; forgotten from time to time
+  std::string path_;  // the one at hand; kept for its memory
+  std::vector<Fresh> fresh_;
+  bool is_hidden_ = false;
 };
 
 }  // namespace hermetic::linux_backend

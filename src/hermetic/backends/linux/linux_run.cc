@@ -113,8 +113,7 @@ class LinuxRun final : public Run {
     outcome.ending = ending();
     outcome.usage = usage;
     if (options_.prove) outcome.probes = results_of(proof_.wanted());
-    if (watch_) outcome.asked = watch_->asked();
-    if (watch_) outcome.violations = watch_->violations();
+    if (watch_) watch_->finish(outcome);
     outcome.standard_output = std::move(captures_[0].kept);
     outcome.standard_error = std::move(captures_[1].kept);
     if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
@@ -177,6 +176,7 @@ class LinuxRun final : public Run {
         Watch::Options{.watched = watched_in(plan_, options_),
                        .init = launched_.init,
                        .is_heard = events_.is_listening(),
+                       .why_denied = options_.why_denied,
                        .tell = [this](Event event) { order_.tell_of_inside(std::move(event)); },
                        .on_violation =
                            [this](const Violation& violation) {

@@ -82,7 +82,7 @@ bool makes_process(const seccomp_notif& question) {
 Watched watched_in(const Plan& plan, const RunOptions& options) {
   return {.network = is_watched(plan),
           .processes = is_watched(plan) && options.observe_processes,
-          .files = options.observe_files};
+          .files = is_watched(plan) && (options.observe_files || options.why_denied)};
 }
 
 std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options) {
@@ -97,7 +97,7 @@ std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options) {
   const std::string reason = why_not_watched(plan);
   add("network", watched.network, reason);
   add("processes", watched.processes, reason.empty() ? "nobody asked for it" : reason);
-  add("files", watched.files, "nobody asked for it");
+  add("files", watched.files, reason.empty() ? "nobody asked for it" : reason);
   add("limits", true, "");
   return events;
 }
@@ -152,7 +152,7 @@ void Watch::answer_one() {
   processes_.next_question();
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_process(question);
-  if (options_.watched.files && files_.hear(question, &processes_)) credit(question);
+  if (options_.watched.files) hear_files(question);
   // A port that is given back can be taken again only when our copy is closed, too.
   if (question.data.nr == SYS_bind || question.data.nr == SYS_listen) processes_.settle();
   if (!hold_) (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
@@ -172,10 +172,34 @@ std::vector<ProcessFacts> Watch::who(const seccomp_notif& question, Who asked) {
   return found;
 }
 
-// Asked once for each name: its first asker stands for all.
-void Watch::credit(const seccomp_notif& question) {
-  const std::vector<ProcessFacts> processes = who(question, Who::Caller);
-  if (!processes.empty()) files_.credit(processes.front().executable);
+void Watch::hear_files(const seccomp_notif& question) {
+  const std::vector<FileObserver::Fresh>& asked = files_.hear(question, &processes_);
+  if (!options_.why_denied) return;
+  if (files_.is_hidden() && !has_hidden_files_) {
+    has_hidden_files_ = true;
+    options_.tell(
+        {.kind = Event::Kind::File,
+         .act = "read",
+         .subject = kHiddenPath,
+         .detail = "what a program asks for that may be executed and not read is not told",
+         .processes = who(question, Who::Chain)});
+  }
+  for (const FileObserver::Fresh& fresh : asked) {
+    const std::string rule = options_.why_denied(fresh.path, fresh.operation);
+    if (rule.empty()) continue;
+    std::vector<ProcessFacts> processes = who(question, Who::Chain);
+    if (denied_.size() < kMostViolations)
+      denied_.push_back({fresh.path, fresh.operation, rule,
+                         processes.empty() ? "" : processes.front().executable});
+    else
+      ++more_denied_;
+    options_.tell({.kind = Event::Kind::File,
+                   .act = std::string(to_string(fresh.operation)),
+                   .subject = fresh.path,
+                   .verdict = Verdict::Deny,
+                   .rule = rule,
+                   .processes = std::move(processes)});
+  }
 }
 
 void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answer) {
@@ -204,11 +228,12 @@ void Watch::hear_process(const seccomp_notif& question) {
                    .processes = std::move(processes)});
     return;
   }
-  const std::optional<std::string> program = program_asked_for(question, &processes_);
+  const std::optional<std::string> program = program_asked_for(question, processes_);
   if (!program) return;
   options_.tell({.kind = Event::Kind::Process,
                  .act = "execute",
                  .subject = *program,
+                 .arguments = arguments_given(question),
                  .processes = who(question, Who::Chain)});
 }
 
@@ -233,11 +258,13 @@ void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
   hold_ = options_.on_violation(violation);
 }
 
-std::vector<Violation> Watch::violations() const {
-  std::vector<Violation> all = violations_;
+void Watch::finish(Outcome& outcome) {
+  outcome.asked = files_.asked();
+  outcome.denied = std::move(denied_);
+  outcome.more_denied = more_denied_;
+  outcome.violations = std::move(violations_);
   const std::vector<Violation> rest = network_.rest();
-  all.insert(all.end(), rest.begin(), rest.end());
-  return all;
+  outcome.violations.insert(outcome.violations.end(), rest.begin(), rest.end());
 }
 
 }  // namespace hermetic::linux_backend

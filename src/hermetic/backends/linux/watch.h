@@ -47,6 +47,7 @@ class Watch {
     Watched watched;
     pid_t init = 0;
     bool is_heard = true;  // somebody wants to know who did what is told
+    std::function<std::string(const std::string& path, Operation operation)> why_denied;
     std::function<void(Event)> tell;
     // True: the call that made it is not to return. It waits until its process is ended.
     std::function<bool(const Violation&)> on_violation;
@@ -59,15 +60,15 @@ class Watch {
 
   // One that was found out elsewhere.
   void add(Violation violation) { note(std::move(violation), {}); }
-  // Each once, with how often it was tried; in the order of the first attempts.
-  [[nodiscard]] std::vector<Violation> violations() const;
-  [[nodiscard]] std::vector<AskedPath> asked() const { return files_.asked(); }
+  // Puts down what was heard. Violations are each there once, with how often they were tried; in
+  // the order of the first attempts.
+  void finish(Outcome& outcome);
 
  private:
   void answer_one();
   void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
   void hear_process(const seccomp_notif& question);
-  void credit(const seccomp_notif& question);
+  void hear_files(const seccomp_notif& question);
   enum class Who { Caller, Chain };
   [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question, Who asked);
   void note(Violation violation, const std::vector<ProcessFacts>& who);
@@ -76,6 +77,9 @@ class Watch {
   bool hold_ = false;  // the call that is being heard
   NetworkObserver network_;
   FileObserver files_;
+  std::vector<DeniedPath> denied_;
+  std::uint64_t more_denied_ = 0;
+  bool has_hidden_files_ = false;
   Options options_;
   ProcessReader processes_;
   std::vector<Violation> violations_;

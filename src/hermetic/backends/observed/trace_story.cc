@@ -187,9 +187,11 @@ void TraceStory::hear(int pid, const std::string& name, const TraceCall& call) {
               .arguments = texts_of_argument(call.arguments[program + 1])};
   std::erase_if(peers_, [&](const auto& peer) { return peer.first.first == process; });
   command_started_ = true;
-  const std::string subject = image.executable;
-  processes_[process].images.push_back(std::move(image));
-  tell(process, {.kind = Event::Kind::Process, .act = "execute", .subject = subject});
+  processes_[process].images.push_back(image);
+  tell(process, {.kind = Event::Kind::Process,
+                 .act = "execute",
+                 .subject = std::move(image.executable),
+                 .arguments = std::move(image.arguments)});
 }
 
 void TraceStory::add(std::string_view line, std::chrono::nanoseconds since_start) {

@@ -1,0 +1,56 @@
+#include "hermetic/plan/denial.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/plan/print.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic {
+namespace {
+
+// Without fetching anything from afar.
+bool is_on_host(const std::string& path) {
+  struct statx status = {};
+  constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+  return ::statx(AT_FDCWD, path.c_str(), kFlags, STATX_TYPE, &status) == 0;
+}
+
+bool leads_to_declared(const Spec& spec, const std::string& path) {
+  return std::any_of(spec.trees().begin(), spec.trees().end(), [&](const Tree& tree) {
+    return !tree.built_in && is_within(tree.declaration.path, path);
+  });
+}
+
+// The host has it, but the private /tmp covers it.
+bool is_hidden_by_own_tmp(const Spec& spec, const Decision& decision, const std::string& path) {
+  const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
+  return own_tmp && path != kTemporary && is_on_host(path) && !leads_to_declared(spec, path);
+}
+
+}  // namespace
+
+std::string why_denied(const Spec& spec, const std::string& path, Operation operation) {
+  if (is_within(path, kProcesses) || is_within(path, kDevices)) return "";
+  const Decision decision = spec.decide(path, operation);
+  if (operation != Operation::Write && is_hidden_by_own_tmp(spec, decision, path))
+    return fmt::format("{} is hidden: the sandbox has a {} of its own", printable(path),
+                       kTemporary);
+  if (decision.allowed) return "";
+  if (operation != Operation::Write && !is_on_host(path)) return "";
+  return explain(spec, path, operation);
+}
+
+std::function<std::string(const std::string& path, Operation operation)> denials_of(
+    const Spec& spec) {
+  return [spec](const std::string& path, Operation operation) {
+    return why_denied(spec, path, operation);
+  };
+}
+
+}  // namespace hermetic
