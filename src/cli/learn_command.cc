@@ -26,6 +26,7 @@
 #include "hermetic/learn/needless.h"
 #include "hermetic/learn/secrets.h"
 #include "hermetic/learn/spec_text.h"
+#include "hermetic/record/redaction.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -70,7 +71,7 @@ Result<std::string> folder_of(const std::string& file) {
   return std::string(real.data());
 }
 
-std::string verdict(const Lesson& lesson) {
+std::string verdict(const Lesson& lesson, const Redaction& redaction) {
   const Proof& proof = lesson.proof;
   if (proof.proved)
     return fmt::format("the spec is proved: the command ends the same under it ({})",
@@ -79,11 +80,13 @@ std::string verdict(const Lesson& lesson) {
   if (!proof.outcome) return text + proof.refusal;
   text += fmt::format("under it the command ends with {}", describe(proof.outcome->ending));
   for (const AskedPath& asked : proof.lacking)
-    text += fmt::format("\n  lacking: {} {}{}", to_string(asked.operation), printable(asked.path),
+    text += fmt::format("\n  lacking: {} {}{}", to_string(asked.operation),
+                        printable(redaction.clean(asked.path)),
                         is_secret_path(asked.path) ? " (it looks like a secret)" : "");
   for (const Violation& violation : proof.outcome->violations)
-    text += fmt::format("\n  violation: {} {} ({})", violation.act, printable(violation.subject),
-                        printable(violation.detail));
+    text += fmt::format("\n  violation: {} {} ({})", violation.act,
+                        printable(redaction.clean(violation.subject)),
+                        printable(redaction.clean(violation.detail)));
   if (proof.lacking.empty() && proof.outcome->violations.empty())
     text +=
         "\n  hint: no file is lacking; it may need a variable (try --variables, or "
@@ -92,8 +95,9 @@ std::string verdict(const Lesson& lesson) {
   const std::string& said = proof.outcome->standard_error.text;
   constexpr std::size_t kShown = 2000;
   if (!said.empty())
-    text += fmt::format("\n  it said: {}",
-                        printable(said.substr(said.size() - std::min(said.size(), kShown))));
+    text += fmt::format(
+        "\n  it said: {}",
+        printable(redaction.clean(said.substr(said.size() - std::min(said.size(), kShown)))));
   return text;
 }
 
@@ -169,7 +173,8 @@ Result<int> learn_spec(const Arguments& arguments) {
   else if (!to_file)
     print(lesson.text);
   if (arguments.has("--unproved")) return kSuccess;
-  if (!lesson.proof.proved || !arguments.has("--quiet")) complain({.message = verdict(lesson)});
+  if (!lesson.proof.proved || !arguments.has("--quiet"))
+    complain({.message = verdict(lesson, Redaction(observation.environment))});
   if (!lesson.proof.proved && to_file)
     complain({.message = fmt::format("'{}' was written all the same: mend it", printable(file))});
   if (lesson.proof.proved) return kSuccess;

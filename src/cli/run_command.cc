@@ -25,7 +25,7 @@
 #include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/plan/denial.h"
+#include "hermetic/engine/denial.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/spec/quantity.h"

@@ -12,7 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
-#include "hermetic/plan/denial.h"
+#include "hermetic/engine/denial.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {

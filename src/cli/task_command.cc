@@ -16,7 +16,7 @@
 #include "cli/violation_report.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/plan/denial.h"
+#include "hermetic/engine/denial.h"
 #include "hermetic/task/task_record.h"
 #include "hermetic/workspace/kept_changes.h"
 

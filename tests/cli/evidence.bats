@@ -191,11 +191,13 @@ UNPACK
 
 @test "no secret of the caller or of the command is in the folder" {
   export GITHUB_TOKEN=squeamish-ossifrage-42 DB_PASSWORD=correct-horse-battery
+  echo >"named-$DB_PASSWORD"
   # shellcheck disable=SC2016 # expanded inside
   hermetic run --quiet --pass-env GITHUB_TOKEN --evidence ../e \
     -- sh -c 'echo "$GITHUB_TOKEN"; echo "x $1" >&2; sh -c "true $GITHUB_TOKEN"; cat /none/$GITHUB_TOKEN; true' \
     sh correct-horse-battery || true
   grep -q redacted ../e/stdout.txt
+  grep -q 'named-\[redacted:DB_PASSWORD\]' ../e/inputs.json
   run ! grep -r -e squeamish-ossifrage -e correct-horse ../e
   # Not even as a digest, which would tell a weak one to whoever tries.
   run ! grep -r "$(printf %s "$GITHUB_TOKEN" | sha256sum | cut -d' ' -f1)" ../e

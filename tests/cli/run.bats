@@ -65,6 +65,19 @@ is_ready() { # the command has said so
   run -124 hermetic run --timeout 300ms -- sh -c 'kill -STOP $$'
 }
 
+@test "a violation is 123 and publishes nothing if the spec says so, and the command's own code goes first" {
+  # shellcheck disable=SC2016 # expanded inside
+  local script='echo text >out/file; (exec 3<>/dev/tcp/127.0.0.1/9) 2>/dev/null; exit $1'
+  mkdir out
+  run -123 hermetic run --on-violation fail --output out -- bash -c "$script" bash 0
+  [[ $output == *'connect 127.0.0.1:9/tcp'* ]]
+  [ ! -e out/file ]
+  run -7 hermetic run --quiet --on-violation fail --output out -- bash -c "$script" bash 7
+  run -123 hermetic run --quiet --on-violation kill --output out -- bash -c "$script; sleep 1000" bash 0
+  run -0 hermetic run --quiet --on-violation report --output out -- bash -c "$script" bash 0
+  [ "$(cat out/file)" = text ]
+}
+
 @test "a spec that cannot be meant is refused before anything runs" {
   run hermetic run --input "$PWD/nothing" -- touch ran
   [ "$status" -eq 125 ] || [ "$status" -eq 2 ]

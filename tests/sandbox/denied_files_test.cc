@@ -2,7 +2,7 @@
 // executes in unusual ways.
 #include <sys/stat.h>
 
-#include "hermetic/plan/denial.h"
+#include "hermetic/engine/denial.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {

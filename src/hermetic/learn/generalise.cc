@@ -12,7 +12,9 @@
 #include "hermetic/base/text.h"
 #include "hermetic/learn/rules.h"
 #include "hermetic/learn/secrets.h"
+#include "hermetic/record/redaction.h"
 #include "hermetic/record/secret_names.h"
+#include "hermetic/spec/builtin_view.h"
 #include "hermetic/spec/presets.h"
 
 namespace hermetic {
@@ -95,6 +97,7 @@ class Generaliser {
     if (written.bytecode)
       set("PYTHONDONTWRITEBYTECODE", "1", "or Python would write among its modules");
     choose_network();
+    say_what_is_left();
     std::stable_sort(learned_.trees.begin(), learned_.trees.end(),
                      [](const LearnedTree& a, const LearnedTree& b) {
                        return a.declaration.kind < b.declaration.kind;
@@ -182,12 +185,25 @@ class Generaliser {
     set("PATH", fmt::format("{}", fmt::join(kept, ":")), "programs were found there");
   }
 
+  // What the writer of a spec has to decide.
+  void say_what_is_left() {
+    if (looks_.clean_arguments(observation_.command) != observation_.command)
+      learned_.notes.emplace_back(
+          "the command has what looks like a secret in it, and so has this spec: give it in a "
+          "variable that is passed, or in a file");
+    if (std::any_of(observation_.paths.begin(), observation_.paths.end(), [](const SeenPath& seen) {
+          return seen.is_needed() && is_within(seen.path, kSystem);
+        }))
+      learned_.notes.emplace_back(
+          "what was read in /sys is about this machine and left out: declare it if it is meant");
+  }
+
   void choose_variables() {
     for (const auto& [name, value] : observation_.environment) {
       if (kOfTheSession.count(name) != 0 || name.starts_with("HERMETIC")) continue;
       const std::string reason = reason_for(name, value);
       if (reason.empty() || !is_utf8(value)) continue;
-      if (is_secret_variable(name))
+      if (is_secret_variable(name) || looks_.clean(value) != value)
         learned_.notes.push_back(
             fmt::format("the variable {} looks like a secret: pass it yourself if it is meant",
                         printable(name)));
@@ -272,6 +288,7 @@ class Generaliser {
   }
 
   static constexpr std::uint16_t kDomain = 53;
+  const Redaction looks_{std::map<std::string, std::string>()};  // what looks like a secret
   const Observation& observation_;
   const Surroundings& surroundings_;
   Results results_;

@@ -1,6 +1,7 @@
 #include "hermetic/record/evidence.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -21,13 +22,19 @@ json samples_as_json(const std::vector<Usage>& samples) {
   return list;
 }
 
-json listings(const std::vector<InputDigest>& inputs) {
+json listings(const std::vector<InputDigest>& inputs, const Redaction& redaction) {
   json list = json::array();
-  for (const InputDigest& input : inputs)
-    list.push_back({{"path", printable(input.path)},
+  for (const InputDigest& input : inputs) {
+    json entries = input.listing;
+    // Hardly any name has a secret in it: they are looked at one by one only if one has.
+    const std::string all = fmt::format("{}", fmt::join(input.listing, "\n"));
+    if (redaction.clean(all) != all)
+      for (json& entry : entries) entry = redaction.clean(entry.get<std::string>());
+    list.push_back({{"path", printable(redaction.clean(input.path))},
                     {"measure", to_string(input.measure)},
                     {"digest", "sha256:" + input.digest},
-                    {"entries", input.listing}});
+                    {"entries", std::move(entries)}});
+  }
   return list;
 }
 
@@ -38,7 +45,7 @@ Result<void> write_run_files(EvidenceFolder& folder, const std::string& prefix,
                              const Redaction& redaction) {
   const RunRecord& run = *step.run;
   TRY(folder.write(prefix + std::string(kManifestFile), step.manifest->canonical()));
-  TRY(folder.write(prefix + "inputs.json", readable_json(listings(inputs))));
+  TRY(folder.write(prefix + "inputs.json", readable_json(listings(inputs, redaction))));
   TRY(folder.write(prefix + "stdout.txt", step.standard_output));
   TRY(folder.write(prefix + "stderr.txt", step.standard_error));
   TRY(folder.write(prefix + "process_tree.json",

@@ -36,10 +36,10 @@ struct RunOptions {
   bool digest_outputs = true;
   // Record every file name that the command asks for, in Outcome::asked. Slows it down.
   bool observe_files = false;
-  // Says why the command may not do this to a path, or "" if it may (plan/denial.h): then each
-  // denial is an event and in Outcome::denied. Asked while the command waits, about each path once
-  // or a few times. Slows it down.
-  std::function<std::string(const std::string& path, Operation operation)> why_denied = {};
+  // Says why the command may not have what it asks for, or "" if it may (engine/denial.h): then
+  // each denial is an event and in Outcome::denied. Called while the command waits, for each path
+  // once or a few times. Slows it down.
+  std::function<std::string(const AskedPath& asked)> why_denied = {};
   // Tell of every process that is made and every program that is executed.
   bool observe_processes = false;
   // Record the variables that programs ask the C library for, in Outcome::asked_variables. Only

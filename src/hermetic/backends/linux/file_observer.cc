@@ -38,6 +38,7 @@ enum Act : std::uint8_t {
   kOpen = 8,      // its content, or the listing of a directory
   kReplace = 16,  // whatever was there before is of no interest
   kAbsent = 32,   // nothing was there when it was first asked for
+  kMake = 64,     // as a directory
 };
 
 constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
@@ -68,7 +69,7 @@ constexpr std::array kCalls = {
     NamedCall{SYS_inotify_add_watch, kNone, 1, kRead},
     NamedCall{SYS_getxattr, kNone, 0, kRead},
     NamedCall{SYS_lgetxattr, kNone, 0, kRead},
-    NamedCall{SYS_mkdirat, 0, 1, kWrite},
+    NamedCall{SYS_mkdirat, 0, 1, kWrite | kMake},
     NamedCall{SYS_mknodat, 0, 1, kWrite},
     NamedCall{SYS_unlinkat, 0, 1, kWrite | kReplace},
     NamedCall{SYS_renameat2, 0, 1, kWrite},
@@ -82,6 +83,8 @@ constexpr std::array kCalls = {
     NamedCall{SYS_truncate, kNone, 0, kWrite},
     NamedCall{SYS_setxattr, kNone, 0, kWrite},
     NamedCall{SYS_lsetxattr, kNone, 0, kWrite},
+    NamedCall{SYS_removexattr, kNone, 0, kWrite},
+    NamedCall{SYS_lremovexattr, kNone, 0, kWrite},
 #ifdef SYS_renameat
     NamedCall{SYS_renameat, 0, 1, kWrite},
     NamedCall{SYS_renameat, 2, 3, kWrite | kReplace},
@@ -92,7 +95,7 @@ constexpr std::array kCalls = {
     NamedCall{SYS_lstat, kNone, 0, kRead},
     NamedCall{SYS_access, kNone, 0, kRead},
     NamedCall{SYS_creat, kNone, 0, kWrite | kOpen | kReplace},
-    NamedCall{SYS_mkdir, kNone, 0, kWrite},
+    NamedCall{SYS_mkdir, kNone, 0, kWrite | kMake},
     NamedCall{SYS_rmdir, kNone, 0, kWrite},
     NamedCall{SYS_mknod, kNone, 0, kWrite},
     NamedCall{SYS_unlink, kNone, 0, kWrite | kReplace},
@@ -106,6 +109,7 @@ constexpr std::array kCalls = {
     NamedCall{SYS_lchown, kNone, 0, kWrite},
     NamedCall{SYS_utime, kNone, 0, kWrite},
     NamedCall{SYS_utimes, kNone, 0, kWrite},
+    NamedCall{SYS_futimesat, 0, 1, kWrite},
 #endif
 };
 
@@ -229,6 +233,15 @@ std::uint8_t acts_of(const seccomp_notif& question, const NamedCall& call) {
   return acts_of_open(how.flags);
 }
 
+AskedPath asked_path(std::string_view path, unsigned acts, Operation operation) {
+  return {.path = std::string(path),
+          .operation = operation,
+          .opened = (acts & kOpen) != 0,
+          .replaced = (acts & kReplace) != 0,
+          .made = (acts & kMake) != 0,
+          .absent = (acts & kAbsent) != 0};
+}
+
 // A program that is given as a descriptor: where it lies, or what it is if that is nowhere.
 std::optional<std::string> file_of(const seccomp_notif& question, ProcessReader& processes) {
   const auto file = processes.descriptor_of(static_cast<pid_t>(question.pid),
@@ -318,8 +331,8 @@ std::vector<std::string> arguments_given(const seccomp_notif& question) {
   return arguments;
 }
 
-const std::vector<FileObserver::Fresh>& FileObserver::hear(const seccomp_notif& question,
-                                                           ProcessReader* processes) {
+const std::vector<AskedPath>& FileObserver::hear(const seccomp_notif& question,
+                                                 ProcessReader* processes) {
   fresh_.clear();
   is_hidden_ = false;
   for (const NamedCall& call : kCalls) {
@@ -348,21 +361,14 @@ void FileObserver::note(std::string_view path, std::uint8_t acts) {
     (asked_.size() < most ? asked_ : latest_).emplace(std::move(text), acts);
   }
   for (const auto& [act, operation] : kOperations)
-    if ((acts & ~before & act) != 0) fresh_.push_back({std::string(path), operation});
+    if ((acts & ~before & act) != 0) fresh_.push_back(asked_path(path, acts, operation));
 }
 
 std::vector<AskedPath> FileObserver::asked() const {
   std::vector<AskedPath> list;
   for (const auto& [path, acts] : asked_) {
-    AskedPath asked{.path = path,
-                    .opened = (acts & kOpen) != 0,
-                    .replaced = (acts & kReplace) != 0,
-                    .absent = (acts & kAbsent) != 0};
-    for (const auto& [act, operation] : kOperations) {
-      if ((acts & act) == 0) continue;
-      asked.operation = operation;
-      list.push_back(asked);
-    }
+    for (const auto& [act, operation] : kOperations)
+      if ((acts & act) != 0) list.push_back(asked_path(path, acts, operation));
   }
   std::sort(list.begin(), list.end(), [](const AskedPath& a, const AskedPath& b) {
     return std::tie(a.path, a.operation) < std::tie(b.path, b.operation);

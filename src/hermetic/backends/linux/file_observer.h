@@ -41,14 +41,10 @@ class FileObserver {
 
   explicit FileObserver(Look look = Look::Never) : look_(look) {}
 
-  // What was not asked for before, or so long ago that it is forgotten.
-  struct Fresh {
-    std::string path;
-    Operation operation = Operation::Read;
-  };
-  // Notes the names that it is about, if there are any, and returns what is new of them. Good until
-  // the next question. Descriptors are looked at through `processes`; null where nobody means harm.
-  const std::vector<Fresh>& hear(const seccomp_notif& question, ProcessReader* processes);
+  // Notes the names that it is about, if there are any, and returns what was not asked for before,
+  // or so long ago that it is forgotten. Good until the next question. Descriptors are looked at
+  // through `processes`; null where nobody means harm.
+  const std::vector<AskedPath>& hear(const seccomp_notif& question, ProcessReader* processes);
   // The last question was about a name that we may not see.
   [[nodiscard]] bool is_hidden() const { return is_hidden_; }
 
@@ -71,7 +67,7 @@ class FileObserver {
   Paths asked_;       // sets of acts
   Paths latest_;      // of those that are not kept; forgotten from time to time
   std::string path_;  // the one at hand; kept for its memory
-  std::vector<Fresh> fresh_;
+  std::vector<AskedPath> fresh_;
   bool is_hidden_ = false;
 };
 

@@ -173,7 +173,7 @@ std::vector<ProcessFacts> Watch::who(const seccomp_notif& question, Who asked) {
 }
 
 void Watch::hear_files(const seccomp_notif& question) {
-  const std::vector<FileObserver::Fresh>& asked = files_.hear(question, &processes_);
+  const std::vector<AskedPath>& asked = files_.hear(question, &processes_);
   if (!options_.why_denied) return;
   if (files_.is_hidden() && !has_hidden_files_) {
     has_hidden_files_ = true;
@@ -184,8 +184,8 @@ void Watch::hear_files(const seccomp_notif& question) {
          .detail = "what a program asks for that may be executed and not read is not told",
          .processes = who(question, Who::Chain)});
   }
-  for (const FileObserver::Fresh& fresh : asked) {
-    const std::string rule = options_.why_denied(fresh.path, fresh.operation);
+  for (const AskedPath& fresh : asked) {
+    const std::string rule = options_.why_denied(fresh);
     if (rule.empty()) continue;
     std::vector<ProcessFacts> processes = who(question, Who::Chain);
     if (denied_.size() < kMostViolations)

@@ -47,7 +47,7 @@ class Watch {
     Watched watched;
     pid_t init = 0;
     bool is_heard = true;  // somebody wants to know who did what is told
-    std::function<std::string(const std::string& path, Operation operation)> why_denied;
+    std::function<std::string(const AskedPath& asked)> why_denied;  // as in RunOptions
     std::function<void(Event)> tell;
     // True: the call that made it is not to return. It waits until its process is ended.
     std::function<bool(const Violation&)> on_violation;

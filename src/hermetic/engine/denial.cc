@@ -1,4 +1,4 @@
-#include "hermetic/plan/denial.h"
+#include "hermetic/engine/denial.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,22 +35,23 @@ bool is_hidden_by_own_tmp(const Spec& spec, const Decision& decision, const std:
 
 }  // namespace
 
-std::string why_denied(const Spec& spec, const std::string& path, Operation operation) {
+std::string why_denied(const Spec& spec, const AskedPath& asked) {
+  const std::string& path = asked.path;
   if (is_within(path, kProcesses) || is_within(path, kDevices)) return "";
-  const Decision decision = spec.decide(path, operation);
-  if (operation != Operation::Write && is_hidden_by_own_tmp(spec, decision, path))
+  const Decision decision = spec.decide(path, asked.operation);
+  const bool writes = asked.operation == Operation::Write;
+  if (!writes && is_hidden_by_own_tmp(spec, decision, path))
     return fmt::format("{} is hidden: the sandbox has a {} of its own", printable(path),
                        kTemporary);
   if (decision.allowed) return "";
-  if (operation != Operation::Write && !is_on_host(path)) return "";
-  return explain(spec, path, operation);
+  // Who makes a directory that is there is told so, in the sandbox as outside.
+  if (asked.made && spec.decide(path, Operation::Read).allowed && is_on_host(path)) return "";
+  if (!writes && !is_on_host(path)) return "";
+  return explain(spec, path, asked.operation);
 }
 
-std::function<std::string(const std::string& path, Operation operation)> denials_of(
-    const Spec& spec) {
-  return [spec](const std::string& path, Operation operation) {
-    return why_denied(spec, path, operation);
-  };
+std::function<std::string(const AskedPath& asked)> denials_of(const Spec& spec) {
+  return [spec](const AskedPath& asked) { return why_denied(spec, asked); };
 }
 
 }  // namespace hermetic
