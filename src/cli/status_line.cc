@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "cli/usage_report.h"
+#include "hermetic/base/quiet_thread.h"
 
 namespace hermetic::cli {
 namespace {
@@ -66,7 +66,7 @@ bool is_usable() {
 
 StatusLine::StatusLine(Show show, std::string what, std::function<Usage()> usage)
     : what_(std::move(what)), usage_(std::move(usage)) {
-  if (show == Show::OnTerminal && is_usable()) thread_ = std::thread([this] { run(); });
+  if (show == Show::OnTerminal && is_usable()) thread_ = start_quiet_thread([this] { run(); });
 }
 
 StatusLine::~StatusLine() {
@@ -80,10 +80,6 @@ StatusLine::~StatusLine() {
 }
 
 void StatusLine::run() {
-  // Signals are for the thread that waits for the run.
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
   std::unique_lock lock(mutex_);
   Size drawn;
   for (int elapsed = 1;; ++elapsed) {

@@ -3,14 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
+
+#include "hermetic/base/quiet_thread.h"
 
 namespace hermetic::cli {
 
@@ -25,12 +25,8 @@ Result<std::unique_ptr<StreamCopy>> StreamCopy::make(int destination, std::size_
   if (::fcntl(copy->reader_.get(), F_SETFL, O_NONBLOCK) != 0)
     return system_error("cannot prepare a pipe", errno);
   // Signals are for the thread that waits for the command, and a closed pipe is an error code.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  copy->thread_ = std::thread([raw = copy.get()] { raw->copy(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  copy->thread_ = start_quiet_thread([raw = copy.get()] { raw->copy(); });
+  if (!copy->thread_.joinable()) return system_error("cannot start a thread", EAGAIN);
   return copy;
 }
 

@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/quiet_thread.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic {
@@ -69,6 +72,13 @@ Result<void> add(std::string& seal, int top, int directory, const std::string& p
   return {};
 }
 
+bool are_unchanged(std::span<const std::string_view> entries, int directory) {
+  return std::all_of(entries.begin(), entries.end(), [&](std::string_view entry) {
+    const std::optional<Facts> facts = facts_of(directory, entry.data() + sizeof(Facts));
+    return facts && entry.starts_with(bytes_of(*facts));
+  });
+}
+
 }  // namespace
 
 Result<std::string> seal_of(int directory) {
@@ -85,15 +95,26 @@ bool is_sealed_by(std::string_view seal, int directory) {
   head.bytes = seal.size();
   if (!seal.starts_with(bytes_of(head)) || !seal.ends_with('\0')) return false;
   seal.remove_prefix(sizeof head);
+  std::vector<std::string_view> entries;
   while (!seal.empty()) {
     if (seal.size() <= sizeof(Facts)) return false;
-    const std::string_view path =
-        seal.substr(sizeof(Facts), seal.find('\0', sizeof(Facts)) - sizeof(Facts));
-    const std::optional<Facts> facts = facts_of(directory, path.data());
-    if (!facts || !seal.starts_with(bytes_of(*facts))) return false;
-    seal.remove_prefix(sizeof(Facts) + path.size() + 1);
+    entries.push_back(seal.substr(0, seal.find('\0', sizeof(Facts)) + 1));
+    seal.remove_prefix(entries.back().size());
   }
-  return true;
+  const std::span<const std::string_view> all = entries;
+  constexpr std::size_t kWorthAThread = 500;
+  if (all.size() < kWorthAThread) return are_unchanged(all, directory);
+  bool others = false;
+  const auto look_at_others = [&] {
+    others = are_unchanged(all.subspan(all.size() / 2), directory);
+  };
+  std::thread helper = start_quiet_thread(look_at_others);
+  const bool ours = are_unchanged(all.first(all.size() / 2), directory);
+  if (helper.joinable())
+    helper.join();
+  else
+    look_at_others();
+  return ours && others;
 }
 
 }  // namespace hermetic

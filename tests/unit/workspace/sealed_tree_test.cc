@@ -99,6 +99,18 @@ TEST_F(SealedTree, ShowsEveryOtherChange) {
   changed("a directory that a link to it stands for");
 }
 
+// More than one thread looks at a large tree: each of them finds what is its part.
+TEST_F(SealedTree, ShowsAChangeAnywhereInALargeTree) {
+  constexpr int kFiles = 600;
+  for (int i = 0; i < kFiles; ++i) dir.file("tree/f" + std::to_string(i), "");
+  for (const char* name : {"f0", "f599", "sub/inner", "empty"}) {
+    const std::string first = seal();
+    EXPECT_TRUE(is_sealed_by(first));
+    ASSERT_EQ(::utimensat(AT_FDCWD, (dir / "tree" + "/" + name).c_str(), nullptr, 0), 0);
+    EXPECT_FALSE(is_sealed_by(first)) << name;
+  }
+}
+
 TEST_F(SealedTree, IsNotMadeByFollowingLinks) {
   dir.file("outside/file", "x");
   dir.link("tree/out", dir / "outside");

@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "hermetic/base/quiet_thread.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -63,20 +62,15 @@ void DescriptorCloser::close(UniqueFd descriptor) {
   if (!descriptor.is_open()) return;
   if (!queue_ && !is_stuck_) {
     queue_ = std::make_shared<Queue>();
-    // The caller's signals are for the caller's threads.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread(work, queue_).detach();
-    } catch (const std::system_error&) {
+    std::thread thread = start_quiet_thread([queue = queue_] { work(queue); });
+    if (thread.joinable()) {
+      thread.detach();
+    } else {
       // The command may have taken all processes that the user may have. The copy stays open as
       // long as we live: whoever closes it could wait.
       queue_.reset();
       is_stuck_ = true;
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   if (!queue_) {
     (void)descriptor.release();
