@@ -73,6 +73,9 @@ std::string why_no_listener() {
   std::uint32_t action = SECCOMP_RET_USER_NOTIF;
   if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0)
     return "this kernel cannot be asked about system calls";
+  if (::syscall(SYS_pidfd_getfd, -1, 0, 0) != 0 && errno != EBADF)
+    return "sockets of others cannot be looked at: the kernel is older than 5.6, or a filter "
+           "around this process forbids it (pidfd_getfd)";
   if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0) return "";  // nobody filters us
   // Somebody does, and may listen, too. A filter holds for the thread that loads it: this one ends.
   long listener = -1;
