@@ -77,6 +77,23 @@ TEST(DeniedFiles, AreToldAfterTensOfThousandsOfNames) {
   EXPECT_THAT(told.files, ElementsAre(is_denied("read", dir / "secret")));
 }
 
+// A command that asks for ever longer names fills no memory, and is heard all the same.
+TEST(DeniedFiles, AreToldAfterManyLongNames) {
+  const TempDir dir;
+  dir.file("secret", "x");
+  const Told told = tell(sandboxed({"perl", "-e",
+                                    "$_ = 'x/' x 1900; open(F, \">/etc/$_$i\") while $i++ < 9000;"
+                                    "open(F, '" +
+                                        dir / "secret" + "')"}));
+  EXPECT_EQ(told.files.size(), 9001U);
+  EXPECT_EQ(told.files.back().subject, dir / "secret");
+  std::size_t bytes = 0;
+  for (const DeniedPath& denied : told.outcome.denied) bytes += denied.path.size();
+  EXPECT_LT(bytes, std::size_t{17} << 20U);
+  EXPECT_EQ(told.outcome.denied.size() + told.outcome.more_denied, 9001U);
+  EXPECT_GT(told.outcome.more_denied, 0U);
+}
+
 TEST(DeniedFiles, AreToldForEachThingThatIsDoneToThem) {
   const TempDir dir;
   dir.file("input", "x");

@@ -116,6 +116,7 @@ constexpr std::array kCalls = {
 // A command that asks for new names for ever must not fill our memory. Nobody reads as many; but
 // whoever learns from them wants those of a large project, too.
 constexpr std::size_t kMostAsked = 20'000;
+constexpr std::size_t kMostAskedBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostLearned = 1'000'000;
 
 // Copies from the memory of the process; returns how much could be.
@@ -344,6 +345,11 @@ const std::vector<AskedPath>& FileObserver::hear(const seccomp_notif& question,
   return fresh_;
 }
 
+bool FileObserver::is_full() const {
+  if (look_ == Look::OnHost) return asked_.size() >= kMostLearned;
+  return asked_.size() >= kMostAsked || asked_bytes_ >= kMostAskedBytes;
+}
+
 void FileObserver::note(std::string_view path, std::uint8_t acts) {
   std::uint8_t* known = nullptr;
   for (Paths* paths : {&asked_, &latest_})
@@ -352,13 +358,17 @@ void FileObserver::note(std::string_view path, std::uint8_t acts) {
   if (known != nullptr) {
     *known |= acts;
   } else {
-    const std::size_t most = look_ == Look::OnHost ? kMostLearned : kMostAsked;
     std::string text(path);
     const bool absent = look_ == Look::OnHost &&
                         ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
     if (absent) acts |= kAbsent;
-    if (latest_.size() >= kMostAsked) latest_.clear();
-    (asked_.size() < most ? asked_ : latest_).emplace(std::move(text), acts);
+    const bool full = is_full();
+    (full ? latest_ : asked_).emplace(std::move(text), acts);
+    (full ? latest_bytes_ : asked_bytes_) += path.size();
+    if (latest_.size() >= kMostAsked || latest_bytes_ >= kMostAskedBytes) {
+      latest_.clear();
+      latest_bytes_ = 0;
+    }
   }
   for (const auto& [act, operation] : kOperations)
     if ((acts & ~before & act) != 0) fresh_.push_back(asked_path(path, acts, operation));

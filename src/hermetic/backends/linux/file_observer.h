@@ -61,11 +61,14 @@ class FileObserver {
 
   using Paths = std::unordered_map<std::string, std::uint8_t, Hash, std::equal_to<>>;
 
+  [[nodiscard]] bool is_full() const;
   void note(std::string_view path, std::uint8_t acts);
 
   Look look_;
-  Paths asked_;       // sets of acts
-  Paths latest_;      // of those that are not kept; forgotten from time to time
+  Paths asked_;  // sets of acts
+  std::size_t asked_bytes_ = 0;
+  Paths latest_;  // of those that are not kept; forgotten from time to time
+  std::size_t latest_bytes_ = 0;
   std::string path_;  // the one at hand; kept for its memory
   std::vector<AskedPath> fresh_;
   bool is_hidden_ = false;

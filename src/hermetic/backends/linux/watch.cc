@@ -21,6 +21,7 @@ namespace {
 // messages does.
 constexpr int kAtOnce = 64;
 constexpr std::chrono::milliseconds kLongestTurn{20};
+constexpr std::size_t kMostDeniedBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostViolations = 10'000;  // of different kinds; nobody reads as many
 
 bool is_watched(const Plan& plan) {
@@ -188,7 +189,8 @@ void Watch::hear_files(const seccomp_notif& question) {
     const std::string rule = options_.why_denied(fresh);
     if (rule.empty()) continue;
     std::vector<ProcessFacts> processes = who(question, Who::Chain);
-    if (denied_.size() < kMostViolations)
+    denied_bytes_ += fresh.path.size() + rule.size();
+    if (denied_.size() < kMostViolations && denied_bytes_ < kMostDeniedBytes)
       denied_.push_back({fresh.path, fresh.operation, rule,
                          processes.empty() ? "" : processes.front().executable});
     else

@@ -78,6 +78,7 @@ class Watch {
   NetworkObserver network_;
   FileObserver files_;
   std::vector<DeniedPath> denied_;
+  std::size_t denied_bytes_ = 0;
   std::uint64_t more_denied_ = 0;
   bool has_hidden_files_ = false;
   Options options_;
