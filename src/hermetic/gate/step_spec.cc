@@ -228,6 +228,8 @@ Result<Spec> spec_of(const Step& step, const NetworkPolicy& network,
   if (!step.command.empty()) draft.command = step.command;
   draft.network = network;
   draft.origins["network"] = step.network_origin();
+  for (const GovernedException& exception : step.exceptions)
+    if (exception.host) draft.origins["network." + to_string(*exception.host)] = exception.origin;
   draft.environment.pass.clear();
   for (const auto& [name, value] : environment.variables) draft.environment.set[name] = value;
   return SpecBuilder(std::move(draft)).caller_environment({}).build();

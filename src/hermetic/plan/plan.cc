@@ -124,6 +124,19 @@ std::string network_rule_of(const Spec& spec) {
                      origin.empty() ? "the default" : origin);
 }
 
+std::map<std::string, std::string> host_rules_of(const Spec& spec) {
+  std::map<std::string, std::string> rules;
+  for (const HostRule& rule : spec.network.hosts) {
+    const std::string text = to_string(rule);
+    const auto own = spec.host_origins.find(text);
+    const std::string origin =
+        to_string(own == spec.host_origins.end() ? spec.network_origin : own->second);
+    rules[text] =
+        fmt::format("{} of network: hosts ({})", text, origin.empty() ? "the default" : origin);
+  }
+  return rules;
+}
+
 bool has_layers(const Spec& spec) {
   return std::any_of(spec.trees().begin(), spec.trees().end(),
                      [](const Tree& tree) { return !tree.over.empty(); });
@@ -203,6 +216,12 @@ bool Plan::hermetic() const {
          });
 }
 
+std::string Plan::rule_called(const std::string& rule) const {
+  if (rule.empty()) return network_rule;
+  const auto found = host_rules.find(rule);
+  return found == host_rules.end() ? rule + " of " + network_rule : found->second;
+}
+
 Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
   Plan plan;
   std::vector<PlannedClause> missing;
@@ -224,6 +243,7 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
   plan.environment = spec.variables();
   plan.network = spec.network;
   plan.network_rule = network_rule_of(spec);
+  plan.host_rules = host_rules_of(spec);
   plan.limits = spec.limits;
   plan.process = spec.process;
   plan.identity = spec.identity;

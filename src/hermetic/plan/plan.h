@@ -100,6 +100,8 @@ struct Plan {
   std::map<std::string, std::string> environment;
   NetworkPolicy network;
   std::string network_rule;  // what it is called in events: "network: none (hermetic.yaml:7:3)"
+  // The rules of a list, by their text: "example.org of network: hosts (hermetic.yaml:8:5)".
+  std::map<std::string, std::string> host_rules;
   ResourceLimits limits;
   ProcessPolicy process;
   Identity identity = Identity::Builder;
@@ -113,6 +115,9 @@ struct Plan {
   // Every clause is enforced, also those that the spec was ready to give up, and no host beyond the
   // sandbox can be reached. The second line only strengthens other clauses and is not asked for.
   [[nodiscard]] bool hermetic() const;
+
+  // What the rule that has decided is called; "" if none of the list has.
+  [[nodiscard]] std::string rule_called(const std::string& rule) const;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -225,6 +225,7 @@ Result<void> DraftReader::network(const YamlNode& node) {
     Result<HostRule> rule = parse_host_rule(written);
     if (!rule) return reader_.refuse(item.place, "network", std::move(rule).error());
     TRY(unique.add(to_string(*rule), item.place, "network"));
+    note("network." + to_string(*rule), item.place);
     rules.push_back(written);
   }
   draft_.network = TRY(NetworkPolicy::allow_hosts(rules));

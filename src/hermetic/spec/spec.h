@@ -73,7 +73,8 @@ class Spec {
   std::vector<std::string> command;
   std::string directory;
   NetworkPolicy network;
-  Origin network_origin;  // where that was written; not part of the value
+  Origin network_origin;                       // where that was written; not part of the value
+  std::map<std::string, Origin> host_origins;  // of single rules, by their text; nor are these
   EnvironmentDraft environment;
   ResourceLimits limits;
   ProcessPolicy process;

@@ -288,6 +288,12 @@ Result<Spec> SpecBuilder::build() const {
   spec.command = draft_.command;
   spec.network = draft_.network.value_or(NetworkPolicy::hermetic());
   spec.network_origin = origin_of(draft_, "network");
+  for (const HostRule& rule : spec.network.hosts) {
+    // A rule of a list that another draft has replaced was written elsewhere.
+    const Origin origin = origin_of(draft_, "network." + to_string(rule));
+    if (origin.line > 0 && origin.source == spec.network_origin.source)
+      spec.host_origins[to_string(rule)] = origin;
+  }
   spec.environment = draft_.environment;
   spec.limits = draft_.limits;
   const ProcessPolicy usual;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hermetic/plan/model.h"
+#include "hermetic/spec/loader.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic {
@@ -42,6 +43,31 @@ const PlannedClause& planned(const Plan& plan, Clause clause) {
                    [&](const PlannedClause& entry) { return entry.clause == clause; });
   EXPECT_NE(found, plan.clauses.end()) << to_string(clause);
   return *found;
+}
+
+// Which rule has decided, and on which line it stands.
+TEST(MakePlan, CallsEachRuleByItsLine) {
+  const Draft draft = parse_project(
+                          "version: 1\nnetwork:\n  - web.example.org:7\n"
+                          "  - \"*.example.net\"\n  - loopback\n  - 192.0.2.0/24\n",
+                          "h.yaml", "/w")
+                          .value()
+                          .defaults;
+  const Plan plan = make_plan(built(usual().overlay(draft)), model_capabilities()).value();
+  EXPECT_EQ(plan.rule_called(""), "network: hosts (h.yaml:3:3)");
+  EXPECT_EQ(plan.rule_called("web.example.org:7"),
+            "web.example.org:7 of network: hosts (h.yaml:3:5)");
+  EXPECT_EQ(plan.rule_called("*.example.net"), "*.example.net of network: hosts (h.yaml:4:5)");
+  EXPECT_EQ(plan.rule_called("192.0.2.0/24"), "192.0.2.0/24 of network: hosts (h.yaml:6:5)");
+  EXPECT_EQ(plan.rule_called("resolver"), "resolver of network: hosts (h.yaml:3:3)");
+
+  // A list that replaces that of the file, with one of the same rules.
+  Draft options;
+  options.network = NetworkPolicy::allow_hosts({"192.0.2.0/24"}).value();
+  options.origins["network"] = {.source = "--allow-host"};
+  const Plan replaced =
+      make_plan(built(usual().overlay(draft).overlay(options)), model_capabilities()).value();
+  EXPECT_EQ(replaced.rule_called("192.0.2.0/24"), "192.0.2.0/24 of network: hosts (--allow-host)");
 }
 
 TEST(MakePlan, CarriesWhatTheSpecSays) {
