@@ -18,11 +18,14 @@ bool is_loopback(std::string_view subject) {
 
 // The option, and the line of a spec.
 std::string remedy_for(std::string_view act, std::string_view subject) {
+  if (subject.ends_with(":53/udp"))
+    return "--allow-host NAME, or in a spec: network: [NAME], with the name that it looks up";
   if (act == "socket" || act == "close" || act == "more" || subject == "a hidden address")
     return "nothing: no spec allows it";
   if (act == "listen" || is_loopback(subject))
     return "--network loopback (the sandbox's own), or in a spec: network: loopback";
   if (act != "resolve") subject = subject.substr(0, subject.rfind('/'));  // without "/tcp"
+  if (subject.ends_with(":0")) subject.remove_suffix(2);  // of no port: whatever it is
   return fmt::format("--allow-host {}, or in a spec: network: [{}]", printable(subject),
                      yaml_scalar(std::string(subject)));
 }
@@ -39,9 +42,14 @@ std::string violation_report(const std::vector<Violation>& violations, const Red
     const std::string times =
         violation.count == 1 ? "" : fmt::format(", {} times", violation.count);
     const std::string subject = redaction.clean(violation.subject);
-    text += fmt::format("\n  {} {}{}\n    by {}\n    denied by {}; to allow it: {}", violation.act,
-                        printable(subject), times, printable(redaction.clean(violation.detail)),
-                        printable(violation.rule), remedy_for(violation.act, subject));
+    const std::string reason =
+        violation.reason.empty() ? "" : ": " + redaction.clean(violation.reason);
+    text +=
+        fmt::format("\n  {} {}{}\n    by {}\n    denied by {}{}; to allow it: {}", violation.act,
+                    printable(subject), times, printable(redaction.clean(violation.detail)),
+                    printable(violation.rule), printable(reason),
+                    violation.remedy.empty() ? remedy_for(violation.act, subject)
+                                             : printable(violation.remedy));
   }
   if (shown < violations.size())
     text +=

@@ -297,6 +297,22 @@ except OSError: pass'
   [[ $output == *exfiltrated.example.org* || $output == *:53* ]]
 }
 
+@test "cheat: a name is looked up by send(), beside a host that is allowed" {
+  cat >cheat.py <<'EOF'
+import socket
+try: socket.gethostbyname("exfiltrated.example.org")
+except OSError: pass
+EOF
+  write_policy <<'EOF'
+hermetic_steps:
+  - id: cheat
+    command: /usr/bin/python3 cheat.py
+    allow: {outbound_hosts: [mirror.example.org]}
+EOF
+  run -1 gate
+  [[ $output == *exfiltrated.example.org*'by /usr/bin/python3'*'cheat.py'* ]]
+}
+
 @test "cheat: a listener on localhost" {
   cheat python3 'import socket
 s = socket.socket()

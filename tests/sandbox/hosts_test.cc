@@ -183,10 +183,10 @@ TEST_F(AllowedHosts, AreToldWithTheirNameAndTheirRule) {
   };
   const std::string by = ", by " + std::filesystem::canonical("/usr/bin/python3").string() + "\n";
   const std::string list = "network: hosts (the default)";
-  EXPECT_EQ(told("web.example.org"),
-            "connect web.example.org:7/tcp allow, web.example.org:7 of " + list +
-                ", web.example.org" + by +
-                "reach web.example.org:7 allow, web.example.org:7, web.example.org\n");
+  EXPECT_EQ(told("web.example.org"), "connect web.example.org:7/tcp allow, web.example.org:7 of " +
+                                         list + ", web.example.org" + by +
+                                         "reach web.example.org:7 allow, web.example.org:7 of " +
+                                         list + ", web.example.org" + by);
   EXPECT_EQ(told("192.0.2.80"), "connect 192.0.2.80:7/tcp deny, " + list + ", " + by);
 }
 

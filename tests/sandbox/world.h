@@ -64,12 +64,16 @@ inline std::string in_world(const std::function<std::string()>& ask) {
   const std::string hosts = dir.file("hosts",
                                      "192.0.2.80 web.example.org\n192.0.2.81 www.sub.example.org\n"
                                      "2001:db8::80 six.example.org\n192.0.2.82 other.example.org\n"
-                                     "10.0.0.1 inside.example.org\n");
+                                     "10.0.0.1 inside.example.org\n"
+                                     "169.254.169.254 meta.example.org\n"
+                                     "169.254.1.1 near.example.org\n");
   const std::string none = dir.file("resolv.conf", "nameserver 192.0.2.53\n");
   const Answer answer = ask_with_own_mounts([&]() -> std::string {
     if (::unshare(CLONE_NEWNET) != 0 || !raise_loopback()) return "no network of its own";
     if (!pass_capabilities_on()) return "no capabilities to pass on";
     if (std::system("ip address add 192.0.2.0/24 dev lo && ip address add 10.0.0.1/32 dev lo && "
+                    "ip address add 169.254.169.254/32 dev lo && "
+                    "ip address add 169.254.1.1/32 dev lo && "
                     "ip -6 address add 2001:db8::80/128 dev lo nodad") != 0)
       return "no addresses";
     for (const auto& [ours, theirs] : {std::pair(hosts, "/etc/hosts"), {none, "/etc/resolv.conf"}})

@@ -22,12 +22,13 @@ constexpr std::uint32_t dotted(std::uint32_t a, std::uint32_t b, std::uint32_t c
   return a << 24U | b << 16U | c << 8U | d;
 }
 // IANA's registry of special-purpose addresses, and where clouds keep their secrets.
-constexpr std::array<Network, 13> kNotPublic = {{
+constexpr std::array<Network, 14> kNotPublic = {{
     {dotted(0, 0, 0, 0), 8, "this network"},
     {dotted(10, 0, 0, 0), 8, "private"},
     {dotted(100, 64, 0, 0), 10, "shared"},
     {dotted(127, 0, 0, 0), 8, "loopback"},
     {dotted(168, 63, 129, 16), 32, "metadata"},
+    {dotted(169, 254, 169, 254), 32, "metadata"},
     {dotted(169, 254, 0, 0), 16, "link-local"},
     {dotted(172, 16, 0, 0), 12, "private"},
     {dotted(192, 0, 0, 0), 24, "reserved"},
@@ -139,6 +140,20 @@ std::optional<SocketAddress> socket_address(const Address& address, std::uint16_
   std::memcpy(&result.storage, &form, sizeof form);
   result.size = sizeof form;
   return result;
+}
+
+std::pair<Address, std::uint16_t> place_in(const sockaddr_storage& storage) {
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in form = {};
+    std::memcpy(&form, &storage, sizeof form);
+    return {ipv4_address(ntohl(form.sin_addr.s_addr)), ntohs(form.sin_port)};
+  }
+  Address address = {};
+  if (storage.ss_family != AF_INET6) return {address, 0};
+  sockaddr_in6 form = {};
+  std::memcpy(&form, &storage, sizeof form);
+  std::memcpy(address.data(), &form.sin6_addr, address.size());
+  return {address, ntohs(form.sin6_port)};
 }
 
 SocketAddress socket_address(const Address& address, std::uint16_t port) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hermetic {
 
@@ -43,6 +44,8 @@ struct SocketAddress {
 // `family` is that of the socket. Nothing if it is AF_INET and the address is none.
 [[nodiscard]] std::optional<SocketAddress> socket_address(const Address& address,
                                                           std::uint16_t port, int family);
+// The address and the port in what the kernel has filled in; nothing but zeros of another family.
+[[nodiscard]] std::pair<Address, std::uint16_t> place_in(const sockaddr_storage& storage);
 // AF_INET for IPv4 and AF_INET6 for the rest.
 [[nodiscard]] SocketAddress socket_address(const Address& address, std::uint16_t port);
 

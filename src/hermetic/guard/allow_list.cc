@@ -58,10 +58,12 @@ UsableAddresses usable_addresses(const NetworkPolicy& policy, const std::vector<
   for (const Address& found : addresses) {
     const Address address = as_destination(found);
     const std::string_view kind = why_not_public(address);
-    if (kind.empty() || rule_for_address(policy, address, port) != nullptr)
+    if (kind.empty() || rule_for_address(policy, address, port) != nullptr) {
       result.usable.push_back(address);
-    else if (result.refused.empty())
+    } else if (!result.refused_address) {
       result.refused = fmt::format("{} is {}", address_text(address), kind);
+      result.refused_address = address;
+    }
   }
   return result;
 }

@@ -29,6 +29,7 @@ namespace hermetic::guard {
 struct UsableAddresses {
   std::vector<Address> usable;
   std::string refused;  // "10.0.0.1 is private": the first that is not usable, or ""
+  std::optional<Address> refused_address = {};
 };
 [[nodiscard]] UsableAddresses usable_addresses(const NetworkPolicy& policy,
                                                const std::vector<Address>& addresses,

@@ -94,19 +94,19 @@ void DatagramRelay::open(const std::shared_ptr<Flow>& flow, const Route& route) 
     flow->watch = poller_.watch(flow->outside.get(), EPOLLIN, [this, weak](std::uint32_t) {
       if (const auto held = weak.lock()) on_outside(held);
     });
-    callbacks_.on_reached(Verdict::Allow, {}, address);
+    callbacks_.on_reached(flow->client, Verdict::Allow, {}, address);
     for (const Bytes& datagram : std::exchange(flow->waiting, {})) send_out(*flow, datagram);
     return;
   }
   callbacks_.on_reached(
-      route.verdict, route.problem.empty() ? std::generic_category().message(error) : route.problem,
-      {});
+      flow->client, route.verdict,
+      route.problem.empty() ? std::generic_category().message(error) : route.problem,
+      route.refused);
 }
 
-void DatagramRelay::send_out(Flow& flow, std::span<const std::uint8_t> datagram) {
+void DatagramRelay::send_out(const Flow& flow, std::span<const std::uint8_t> datagram) {
   const ssize_t count = ::send(flow.outside.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL);
   if (count < 0) return;  // lost, as datagrams may be
-  flow.sent += static_cast<std::uint64_t>(count);
   sent_ += static_cast<std::uint64_t>(count);
 }
 
@@ -120,7 +120,6 @@ void DatagramRelay::on_outside(const std::shared_ptr<Flow>& flow) {
     if (::sendto(socket_.get(), buffer.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL,
                  flow->client.get(), flow->client.size) < 0)
       continue;
-    flow->received += static_cast<std::uint64_t>(count);
     received_ += static_cast<std::uint64_t>(count);
   }
 }
@@ -133,7 +132,6 @@ void DatagramRelay::end(const Key& key) {
   flow->is_over = true;
   flow->watch = {};
   flow->outside.reset();
-  if (flow->sent + flow->received > 0) callbacks_.on_end(flow->sent, flow->received);
 }
 
 void DatagramRelay::end_all() {

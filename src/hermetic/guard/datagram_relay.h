@@ -25,8 +25,10 @@ class DatagramRelay {
   struct Callbacks {
     // Looks the target up, checked now.
     std::function<void(std::function<void(Route)>)> find_route;
-    std::function<void(Verdict, const std::string& problem, std::optional<Address>)> on_reached;
-    std::function<void(std::uint64_t sent, std::uint64_t received)> on_end;  // of one flow
+    // `outside` is where it was sent to, or must not be.
+    std::function<void(const SocketAddress& client, Verdict, const std::string& problem,
+                       std::optional<Address> outside)>
+        on_reached;
   };
 
   // `socket` is bound to the target's address inside. `poller` is borrowed.
@@ -48,8 +50,6 @@ class DatagramRelay {
     UniqueFd outside;
     Poller::Watch watch;
     std::vector<Bytes> waiting;  // until it is known where to
-    std::uint64_t sent = 0;
-    std::uint64_t received = 0;
     Clock::time_point last_used;
     bool is_over = false;
   };
@@ -60,7 +60,7 @@ class DatagramRelay {
   std::shared_ptr<Flow> flow_of(const Key& key, const SocketAddress& client);
   void make_room();
   void open(const std::shared_ptr<Flow>& flow, const Route& route);
-  void send_out(Flow& flow, std::span<const std::uint8_t> datagram);
+  void send_out(const Flow& flow, std::span<const std::uint8_t> datagram);
   void end(const Key& key);
 
   Poller& poller_;

@@ -18,6 +18,13 @@ constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
 constexpr int kMostSteps = 192;        // of a stream per turn: it takes three for a question
 constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
+Arrival question_from(Protocol protocol, const SocketAddress& client) {
+  constexpr std::uint16_t kNamePort = 53;
+  Arrival arrival = arrival_of(protocol, client);
+  arrival.to_port = kNamePort;
+  return arrival;
+}
+
 }  // namespace
 
 void DnsService::serve_datagrams(UniqueFd socket) {
@@ -50,7 +57,8 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
     if (count < 0) continue;  // an answer that nobody took
     bytes_ += static_cast<std::uint64_t>(count);
     const std::weak_ptr<Socket> weak = socket;
-    resolver_.answer(std::span(query).first(static_cast<std::size_t>(count)), false,
+    resolver_.answer(std::span(query).first(static_cast<std::size_t>(count)),
+                     question_from(Protocol::Udp, client),
                      [this, weak, client](const Bytes& reply) {
                        const auto held = weak.lock();
                        if (!held) return;  // and we are gone, too
@@ -63,10 +71,13 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
 
 void DnsService::on_connection(Socket& listener) {
   for (int i = 0; i < kMostDatagrams; ++i) {
+    SocketAddress client;
+    client.size = sizeof client.storage;
     errno = EMFILE;
     UniqueFd fd;
     if (poller_.has_room())
-      fd = UniqueFd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      fd = UniqueFd(::accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&client.storage),
+                              &client.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.is_open()) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       listener.watch.change(0);  // it would be told of the same connection again and again
@@ -77,6 +88,7 @@ void DnsService::on_connection(Socket& listener) {
     const std::uint64_t id = ++last_;
     const auto stream = std::make_shared<Stream>();
     stream->fd = std::move(fd);
+    stream->from = question_from(Protocol::Tcp, client);
     stream->deadline = Clock::now() + kIdle;
     streams_[id] = stream;
     stream->watch = poller_.watch(stream->fd.get(), kStreamEvents,
@@ -124,7 +136,7 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
   stream.is_waiting = true;
   bytes_ += query.size();
   // Its socket is asked once more when the answer is there, whoever that comes from.
-  resolver_.answer(query, true, [this, id](const Bytes& reply) {
+  resolver_.answer(query, stream.from, [this, id](const Bytes& reply) {
     const auto found = streams_.find(id);
     if (found == streams_.end()) return;
     Stream& asker = *found->second;

@@ -38,6 +38,7 @@ class DnsService {
     Poller::Watch watch;
     Bytes in;
     Bytes out;
+    Arrival from;
     bool is_waiting = false;  // for the answer to its last question
     Clock::time_point deadline;
   };

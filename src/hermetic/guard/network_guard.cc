@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -24,12 +25,17 @@ using namespace guard;  // NOLINT(google-build-using-namespace): this file is it
 namespace {
 
 constexpr std::uint16_t kDnsPort = 53;
-constexpr std::string_view kResolver = "resolver";
-constexpr std::string_view kOwnLoopback = "loopback";
 constexpr std::chrono::milliseconds kRetry{100};  // when there were no descriptors left
 
 const Address kLoopback = ipv4_address(0x7F000001);
 constexpr Address kLoopback6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+NetworkGuard::Answer refused(NetworkGuard::Answer answer, const Error& error) {
+  answer.allowed = false;
+  answer.detail = error.message;
+  answer.remedy = error.hint;
+  return answer;
+}
 
 void take_earlier(std::optional<Clock::time_point>& first, std::optional<Clock::time_point> time) {
   if (time && (!first || *time < *first)) first = time;
@@ -47,7 +53,7 @@ class NetworkGuard::State {
         most_flows_(std::max<std::size_t>(1, options_.most_flows / (udp_.size() + 1))),
         lookup_(*poller_, parse_hosts(read_host_file(options_.hosts_file)),
                 parse_resolver_settings(read_host_file(options_.resolver_file))),
-        resolver_(options_.policy, lookup_, options_.tell),
+        resolver_(options_.policy, lookup_, options_.tell, options_.find_who),
         dns_(*poller_, resolver_) {}
 
   Result<void> open_resolver(const Address& address, Protocol protocol);
@@ -71,22 +77,30 @@ class NetworkGuard::State {
     std::uint64_t connections = 0;
     std::uint64_t sent = 0;  // by those that are over
     std::uint64_t received = 0;
+    std::string problem;                     // the first that a connection had once it was there
+    std::optional<Who> who;                  // who came here, if that was always the same
+    std::array<std::uint64_t, 2> told = {};  // of the bytes, both ways
   };
   struct Connection {
     Opened* opened = nullptr;
     std::unique_ptr<Relay> relay;
+    Who who;
+    bool is_told = false;  // whether it was reached
   };
 
   Answer open_target(Target target, Answer answer);
   Result<void> open(Opened& opened);
   void accept_from(Opened& opened);
-  void start(Opened& opened, UniqueFd client);
+  void start(Opened& opened, UniqueFd client, const SocketAddress& from);
   void ended(std::uint64_t id, const std::string& problem);
   void pause(bool is_full);
-  void tell(Event event) const {
-    if (options_.tell) options_.tell(std::move(event));
+  Who who_came(Opened& opened, const SocketAddress& from) const;
+  void tell(Event event, const Who& who) const {
+    if (options_.tell) options_.tell(std::move(event), who);
   }
-  void tell_traffic(const Target& target, std::uint64_t sent, std::uint64_t received) const;
+  void tell_reach(Connection& connection, Verdict verdict, const std::string& problem,
+                  const std::optional<Address>& outside) const;
+  void tell_traffic(Opened& opened) const;
 
   Options options_;
   std::unique_ptr<Poller> poller_;
@@ -141,10 +155,8 @@ NetworkGuard::Answer NetworkGuard::State::prepare(const Address& given, std::uin
   // The guard is every nameserver, unless a rule names one as such.
   if (port == kDnsPort && (rule == nullptr || rule->port != kDnsPort)) {
     const Result<void> opened = open_resolver(address, protocol);
-    if (opened) return {.allowed = true, .rule = std::string(kResolver), .name = {}, .detail = {}};
-    target.rule = kResolver;
-    tell(reach_event(target, Verdict::Deny, opened.error().message, {}));
-    return {.allowed = false, .rule = {}, .name = {}, .detail = opened.error().message};
+    Answer answer{.allowed = true, .rule = std::string(kResolver), .name = {}, .detail = {}};
+    return opened ? answer : refused(std::move(answer), opened.error());
   }
   if (rule == nullptr) {
     const bool is_own = is_loopback(address);
@@ -163,12 +175,8 @@ NetworkGuard::Answer NetworkGuard::State::open_target(Target target, Answer answ
   if (places_.contains(place)) return answer;
   auto opened = std::make_unique<Opened>();
   opened->target = std::move(target);
-  if (const Result<void> result = open(*opened); !result) {
-    answer.allowed = false;
-    answer.detail = result.error().message;
-    tell(reach_event(opened->target, Verdict::Deny, answer.detail, {}));
-    return answer;
-  }
+  if (const Result<void> result = open(*opened); !result)
+    return refused(std::move(answer), result.error());
   places_[place] = opened.get();
   opened_.push_back(std::move(opened));
   return answer;
@@ -185,31 +193,31 @@ Result<void> NetworkGuard::State::open(Opened& opened) {
   UniqueFd socket = TRY(udp_.bind(target.address, target.port, false));
   opened.datagrams = std::make_unique<DatagramRelay>(
       *poller_, std::move(socket), target.port, most_flows_,
-      DatagramRelay::Callbacks{.find_route =
-                                   [this, &target](std::function<void(Route)> done) {
-                                     find_route(options_.policy, lookup_, target, std::move(done));
-                                   },
-                               .on_reached =
-                                   [this, &target](Verdict verdict, const std::string& problem,
-                                                   std::optional<Address> outside) {
-                                     tell(reach_event(target, verdict, problem, outside));
-                                   },
-                               .on_end =
-                                   [this, &target](std::uint64_t sent, std::uint64_t received) {
-                                     tell_traffic(target, sent, received);
-                                   }});
+      DatagramRelay::Callbacks{
+          .find_route =
+              [this, &target](std::function<void(Route)> done) {
+                find_route(options_.policy, lookup_, target, std::move(done));
+              },
+          .on_reached =
+              [this, &opened](const SocketAddress& client, Verdict verdict,
+                              const std::string& problem, const std::optional<Address>& outside) {
+                tell(reach_event(opened.target, verdict, problem, outside),
+                     who_came(opened, client));
+              }});
   return {};
 }
 
 void NetworkGuard::State::accept_from(Opened& opened) {
   while (connections_.size() < options_.most_connections) {
+    SocketAddress from;
+    from.size = sizeof from.storage;
     errno = EMFILE;
     UniqueFd client;
     if (poller_->has_room())
-      client = UniqueFd(
-          ::accept4(opened.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      client = UniqueFd(::accept4(opened.listener.get(), reinterpret_cast<sockaddr*>(&from.storage),
+                                  &from.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.is_open()) {
-      start(opened, std::move(client));
+      start(opened, std::move(client), from);
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -228,25 +236,47 @@ void NetworkGuard::State::pause(bool is_full) {
     if (opened->listener.is_open()) opened->watch.change(is_full ? 0U : EPOLLIN);
 }
 
-void NetworkGuard::State::start(Opened& opened, UniqueFd client) {
+Who NetworkGuard::State::who_came(Opened& opened, const SocketAddress& from) const {
+  Who who;
+  if (options_.find_who) {
+    Arrival arrival = arrival_of(opened.target.protocol, from);
+    arrival.to = opened.target.address;
+    arrival.to_port = opened.target.port;
+    who = options_.find_who(arrival);
+  }
+  if (!opened.who)
+    opened.who = who;
+  else if (*opened.who != who)
+    opened.who = Who{};
+  return who;
+}
+
+void NetworkGuard::State::tell_reach(Connection& connection, Verdict verdict,
+                                     const std::string& problem,
+                                     const std::optional<Address>& outside) const {
+  if (std::exchange(connection.is_told, true)) return;
+  tell(reach_event(connection.opened->target, verdict, problem, outside), connection.who);
+}
+
+void NetworkGuard::State::start(Opened& opened, UniqueFd client, const SocketAddress& from) {
   const std::uint64_t id = ++last_;
   ++opened.connections;
   auto relay = std::make_unique<Relay>(
       *poller_, pipes_, std::move(client),
       Relay::Callbacks{.on_connected =
-                           [this, &opened](const Address& address) {
-                             tell(reach_event(opened.target, Verdict::Allow, {}, address));
+                           [this, id](const Address& address) {
+                             tell_reach(connections_.at(id), Verdict::Allow, {}, address);
                            },
                        .on_end = [this, id](const std::string& problem) { ended(id, problem); }});
   Relay& dialler = *relay;
-  connections_[id] = {.opened = &opened, .relay = std::move(relay)};
+  connections_[id] = {.opened = &opened, .relay = std::move(relay), .who = who_came(opened, from)};
   find_route(options_.policy, lookup_, opened.target, [this, id, &dialler](Route route) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     const Target& target = found->second.opened->target;
     if (!route.addresses.empty()) return dialler.dial(std::move(route.addresses), target.port);
-    if (route.verdict == Verdict::Deny) tell(reach_event(target, route.verdict, route.problem, {}));
-    dialler.refuse(route.verdict == Verdict::Deny ? "" : route.problem);
+    tell_reach(found->second, route.verdict, route.problem, route.refused);
+    dialler.refuse({});
   });
 }
 
@@ -254,21 +284,30 @@ void NetworkGuard::State::ended(std::uint64_t id, const std::string& problem) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   Opened& opened = *found->second.opened;
+  if (found->second.is_told && opened.problem.empty()) opened.problem = problem;
+  if (!problem.empty()) tell_reach(found->second, Verdict::Allow, problem, {});
   const std::shared_ptr<Relay> relay = std::move(found->second.relay);
   connections_.erase(found);
-  if (!problem.empty()) tell(reach_event(opened.target, Verdict::Allow, problem, {}));
-  if (relay->sent() + relay->received() > 0)
-    tell_traffic(opened.target, relay->sent(), relay->received());
   opened.sent += relay->sent();
   opened.received += relay->received();
   poller_->later([relay] {});  // it is on the stack
   if (!retry_) pause(false);
 }
 
-void NetworkGuard::State::tell_traffic(const Target& target, std::uint64_t sent,
-                                       std::uint64_t received) const {
-  tell(traffic_event(target, "sent", sent));
-  tell(traffic_event(target, "received", received));
+// Of all connections together: when each of them is over depends on the other side.
+void NetworkGuard::State::tell_traffic(Opened& opened) const {
+  std::array<std::uint64_t, 2> moved = {opened.sent, opened.received};
+  if (opened.datagrams) moved = {opened.datagrams->sent(), opened.datagrams->received()};
+  const std::array<std::uint64_t, 2> before = std::exchange(opened.told, moved);
+  if (moved == before && opened.problem.empty()) return;
+  const Who who = opened.who.value_or(Who{});
+  for (std::size_t way = 0; way < moved.size(); ++way) {
+    Event event =
+        traffic_event(opened.target, way == 0 ? "sent" : "received", moved[way] - before[way]);
+    event.detail = opened.problem;
+    tell(std::move(event), who);
+  }
+  opened.problem.clear();
 }
 
 void NetworkGuard::State::serve() {
@@ -346,6 +385,7 @@ void NetworkGuard::State::finish() {
   while (!connections_.empty()) connections_.begin()->second.relay->refuse({});
   for (const auto& opened : opened_)
     if (opened->datagrams) opened->datagrams->end_all();
+  for (const auto& opened : opened_) tell_traffic(*opened);
   poller_->do_later();
   pipes_ = PipePool(*poller_);
 }

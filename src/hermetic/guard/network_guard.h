@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hermetic/base/result.h"
@@ -33,9 +34,11 @@ class NetworkGuard {
     NetworkPolicy policy = {};  // with a list of hosts
     std::string hosts_file = "/etc/hosts";
     std::string resolver_file = "/etc/resolv.conf";
-    // Hears of names, connections and traffic, without saying which process it was. Called by
-    // serve(), prepare() and finish(); must not call the guard.
-    std::function<void(Event)> tell = {};
+    // Hears of names, connections and traffic. Called by serve() and finish(); must not call the
+    // guard.
+    guard::Tell tell = {};
+    // Knows whose connections and questions they are. Called by serve() as they come.
+    guard::FindWho find_who = {};
     std::size_t most_connections = 256;  // at a time; others wait to be accepted
     std::size_t most_flows = 256;        // of datagrams; the oldest makes room
   };
@@ -59,12 +62,15 @@ class NetworkGuard {
   [[nodiscard]] std::optional<Clock::time_point> due() const;  // when to call it without that
   void serve();                                                // never waits
 
+  // What stands for a rule: the guard's own names, and the sandbox's own loopback.
+  static constexpr std::string_view kResolver = "resolver";
+  static constexpr std::string_view kOwnLoopback = "loopback";
   struct Answer {
     bool allowed = false;
-    std::string
-        rule;  // the text of the rule that allows it; "resolver"; "loopback", the sandbox's own
+    std::string rule;    // the text of the rule that allows it, or one of those above
     std::string name;    // what the address stands for, also if the port is not allowed
     std::string detail;  // why it is refused although a rule allows it
+    std::string remedy = {};
   };
   // Before the command's connect() or sendto() goes on: opens what is allowed.
   Answer prepare(const Address& address, std::uint16_t port, Protocol protocol);

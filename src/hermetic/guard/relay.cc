@@ -37,6 +37,11 @@ void set_option(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
+// What one side does to the other is between the two.
+std::string own_problem(int error) {
+  return error == ECONNRESET || error == EPIPE ? "" : text_of(error);
+}
+
 int pending_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
@@ -132,10 +137,10 @@ void Relay::on_ready(std::uint32_t events, int fd) {
   if (state_ != State::Joined) return;
   const bool whole = pump(flows_[0], client_.get(), server_.get()) &&
                      pump(flows_[1], server_.get(), client_.get());
-  if (!whole) return fail(text_of(errno));
+  if (!whole) return fail(own_problem(errno));
   if (flows_[0].is_shut && flows_[1].is_shut) return end({});
   if ((events & EPOLLERR) != 0)
-    if (const int error = pending_error(fd); error != 0) return fail(text_of(error));
+    if (const int error = pending_error(fd); error != 0) return fail(own_problem(error));
   // Asked again, the events of an edge are told again, after those of others.
   if (flows_[0].has_more) client_watch_.change(kEvents);
   if (flows_[1].has_more) server_watch_.change(kEvents);

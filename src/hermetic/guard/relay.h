@@ -22,7 +22,8 @@ class Relay {
  public:
   struct Callbacks {
     std::function<void(const Address&)> on_connected;
-    // The last one: "" or why there was no connection, or none any more.
+    // The last one: "" or why there was no connection, or none any more; that one of the two sides
+    // has ended it is no reason.
     std::function<void(const std::string& problem)> on_end;
   };
 

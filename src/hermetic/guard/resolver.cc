@@ -1,5 +1,6 @@
 #include "hermetic/guard/resolver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "hermetic/guard/allow_list.h"
@@ -47,7 +48,7 @@ DnsRecord record_of(const std::string& name, const Address& address) {
 
 }  // namespace
 
-void Resolver::answer(std::span<const std::uint8_t> query, bool by_stream, Reply reply) {
+void Resolver::answer(std::span<const std::uint8_t> query, const Arrival& from, Reply reply) {
   const std::optional<DnsMessage> message = parse_dns_message(query);
   if (!message || (message->questions.size() != 1 && !message->is_response)) {
     if (const auto refusal = complaint(query)) reply(build_dns_message(*refusal));
@@ -56,62 +57,80 @@ void Resolver::answer(std::span<const std::uint8_t> query, bool by_stream, Reply
   if (message->is_response) return;  // or two resolvers could talk to each other for ever
   DnsMessage response = reply_to(*message);
   std::size_t limit = kLargestStream;
-  if (!by_stream)
+  if (from.protocol == Protocol::Udp)
     limit = std::max<std::size_t>(kLargestPlainDatagram, message->largest_datagram.value_or(0));
   if (message->operation != 0 || response.questions[0].record_class != kClassInternet) {
     response.code = ResponseCode::NotImplemented;
     return reply(build_dns_message(response, limit));
   }
   const DnsQuestion question = response.questions[0];
-  resolve(question, [response = std::move(response), limit, reply = std::move(reply)](
-                        ResponseCode code, std::optional<Address> address) {
-    DnsMessage finished = response;
-    finished.code = code;
-    if (address) finished.answers.push_back(record_of(finished.questions[0].name, *address));
-    reply(build_dns_message(finished, limit));
-  });
+  resolve(question, from,
+          [response = std::move(response), limit, reply = std::move(reply)](
+              ResponseCode code, std::optional<Address> address) {
+            DnsMessage finished = response;
+            finished.code = code;
+            if (address)
+              finished.answers.push_back(record_of(finished.questions[0].name, *address));
+            reply(build_dns_message(finished, limit));
+          });
 }
 
-void Resolver::resolve(const DnsQuestion& question, const Finish& finish) {
-  const std::string name = lower_case(question.name);
-  const HostRule* rule = rule_for_name(policy_, name, {});
+void Resolver::resolve(const DnsQuestion& question, const Arrival& from, const Finish& finish) {
+  Arrival asked = from;
+  asked.name = lower_case(question.name);
+  const HostRule* rule = rule_for_name(policy_, asked.name, {});
   if (rule == nullptr) {
-    report(name, nullptr, Verdict::Deny, "no rule allows this name");
+    if (!is_other_half(asked, question.type))
+      report(asked, nullptr, Verdict::Deny, "no rule allows this name");
     return finish(ResponseCode::NoSuchName, {});
   }
   if (question.type != kTypeA) return finish(ResponseCode::NoError, {});
-  lookup_.find(name, [this, name, rule, finish](const LookupAnswer& answer) {
+  lookup_.find(asked.name, [this, asked, rule, finish](const LookupAnswer& answer) {
     std::optional<Address> address;
-    const ResponseCode code = decide(name, *rule, answer, address);
+    const ResponseCode code = decide(asked, *rule, answer, address);
     finish(code, address);
   });
 }
 
-ResponseCode Resolver::decide(const std::string& name, const HostRule& rule,
-                              const LookupAnswer& answer, std::optional<Address>& address) {
+// Whoever looks a name up asks for its IPv4 and its IPv6 addresses: that is one attempt.
+bool Resolver::is_other_half(const Arrival& from, std::uint16_t type) {
+  const bool same = from.protocol == last_denied_.protocol && from.from == last_denied_.from &&
+                    from.from_port == last_denied_.from_port && from.name == last_denied_.name;
+  if (same && last_types_.size() == 1 && last_types_.front() != type) {
+    last_types_.push_back(type);
+    return true;
+  }
+  last_denied_ = from;
+  last_types_ = {type};
+  return false;
+}
+
+ResponseCode Resolver::decide(const Arrival& from, const HostRule& rule, const LookupAnswer& answer,
+                              std::optional<Address>& address) {
   if (answer.status == LookupAnswer::Status::NoSuchName) {
-    report(name, &rule, Verdict::Allow, "there is no such name");
+    report(from, &rule, Verdict::Allow, "there is no such name");
     return ResponseCode::NoSuchName;
   }
   if (answer.status == LookupAnswer::Status::Failed) {
-    report(name, &rule, Verdict::Allow, "the lookup failed");
+    report(from, &rule, Verdict::Allow, "the lookup failed");
     return ResponseCode::ServerFailure;
   }
   const UsableAddresses addresses = usable_addresses(policy_, answer.addresses, {});
   if (addresses.usable.empty() && !addresses.refused.empty()) {
-    report(name, &rule, Verdict::Deny, addresses.refused + ", and no rule names it");
+    report(from, &rule, Verdict::Deny, addresses.refused + ", and no rule names it",
+           addresses.refused_address);
     return ResponseCode::NoSuchName;  // Refused would be asked again and again
   }
   if (addresses.usable.empty()) {
-    report(name, &rule, Verdict::Allow, "the name has no address");
+    report(from, &rule, Verdict::Allow, "the name has no address");
     return ResponseCode::NoError;
   }
-  address = address_for(name);
+  address = address_for(from.name);
   if (!address) {
-    report(name, &rule, Verdict::Deny, "too many names were looked up");
+    report(from, &rule, Verdict::Deny, "too many names were looked up");
     return ResponseCode::ServerFailure;
   }
-  report(name, &rule, Verdict::Allow, {}, address);
+  report(from, &rule, Verdict::Allow, {}, address);
   return ResponseCode::NoError;
 }
 
@@ -130,22 +149,23 @@ const std::string* Resolver::name_of(const Address& address) const {
   return found == names_.end() ? nullptr : &found->second;
 }
 
-void Resolver::report(const std::string& name, const HostRule* rule, Verdict verdict,
+void Resolver::report(const Arrival& from, const HostRule* rule, Verdict verdict,
                       std::string detail, const std::optional<Address>& address) const {
   if (!tell_) return;
   Event event;
   event.kind = Event::Kind::Network;
   event.act = "resolve";
-  event.subject = name;
+  event.subject = from.name;
   event.detail = std::move(detail);
   event.verdict = verdict;
   if (rule != nullptr) event.rule = to_string(*rule);
-  event.endpoint = Endpoint{.family = address ? "inet" : "",
+  const std::string_view family = address && !is_ipv4(*address) ? "inet6" : "inet";
+  event.endpoint = Endpoint{.family = std::string(address ? family : ""),
                             .protocol = {},
                             .address = address ? address_text(*address) : "",
                             .port = 0,
-                            .name = name};
-  tell_(std::move(event));
+                            .name = from.name};
+  tell_(std::move(event), find_who_ ? find_who_(from) : Who{});
 }
 
 }  // namespace hermetic::guard

@@ -13,6 +13,7 @@
 #include "hermetic/guard/address.h"
 #include "hermetic/guard/dns_message.h"
 #include "hermetic/guard/name_lookup.h"
+#include "hermetic/guard/target.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/network.h"
 
@@ -23,11 +24,11 @@ class Resolver {
   using Reply = std::function<void(const Bytes&)>;
 
   // The first two are borrowed.
-  Resolver(const NetworkPolicy& policy, NameLookup& lookup, std::function<void(Event)> tell)
-      : policy_(policy), lookup_(lookup), tell_(std::move(tell)) {}
+  Resolver(const NetworkPolicy& policy, NameLookup& lookup, Tell tell, FindWho find_who)
+      : policy_(policy), lookup_(lookup), tell_(std::move(tell)), find_who_(std::move(find_who)) {}
 
   // Replies once, now or later, or never: to what is no question at all.
-  void answer(std::span<const std::uint8_t> query, bool by_stream, Reply reply);
+  void answer(std::span<const std::uint8_t> query, const Arrival& from, Reply reply);
 
   // The name that a synthetic address stands for, or null.
   [[nodiscard]] const std::string* name_of(const Address& address) const;
@@ -35,16 +36,20 @@ class Resolver {
  private:
   using Finish = std::function<void(ResponseCode, std::optional<Address>)>;
 
-  void resolve(const DnsQuestion& question, const Finish& finish);
-  ResponseCode decide(const std::string& name, const HostRule& rule, const LookupAnswer& answer,
+  void resolve(const DnsQuestion& question, const Arrival& from, const Finish& finish);
+  ResponseCode decide(const Arrival& from, const HostRule& rule, const LookupAnswer& answer,
                       std::optional<Address>& address);
   std::optional<Address> address_for(const std::string& name);
-  void report(const std::string& name, const HostRule* rule, Verdict verdict,
-              std::string detail = {}, const std::optional<Address>& address = {}) const;
+  [[nodiscard]] bool is_other_half(const Arrival& from, std::uint16_t type);
+  void report(const Arrival& from, const HostRule* rule, Verdict verdict, std::string detail = {},
+              const std::optional<Address>& address = {}) const;
 
   const NetworkPolicy& policy_;
   NameLookup& lookup_;
-  std::function<void(Event)> tell_;
+  Tell tell_;
+  FindWho find_who_;
+  Arrival last_denied_;
+  std::vector<std::uint16_t> last_types_;  // of records, that it was asked for
   std::map<std::string, Address> addresses_;
   std::map<Address, std::string> names_;
 };

@@ -1,6 +1,7 @@
 #include "hermetic/guard/socket_pool.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -28,7 +29,10 @@ int family_of(int fd) {
 
 Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bool listening) {
   const std::string doing = "cannot open " + endpoint_text(address, port) + " inside the sandbox";
-  if (sockets_.empty()) return system_error(doing, EMFILE, "no socket is left for it");
+  if (sockets_.empty())
+    return unsupported(
+        fmt::format("all {} sockets that a run has for allowed destinations are in use", given_),
+        "fewer destinations in one run: each address and port takes a socket for good");
   const int fd = sockets_.back().get();
   const int family = family_of(fd);
   const std::optional<SocketAddress> form = socket_address(address, port, family);

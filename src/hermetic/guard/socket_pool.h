@@ -13,7 +13,8 @@ namespace hermetic::guard {
 
 class SocketPool {
  public:
-  explicit SocketPool(std::vector<UniqueFd> sockets) : sockets_(std::move(sockets)) {}
+  explicit SocketPool(std::vector<UniqueFd> sockets)
+      : sockets_(std::move(sockets)), given_(sockets_.size()) {}
 
   [[nodiscard]] std::size_t size() const { return sockets_.size(); }
   // A non-blocking socket at exactly this address, and listening if it is for connections. One that
@@ -22,6 +23,7 @@ class SocketPool {
 
  private:
   std::vector<UniqueFd> sockets_;
+  std::size_t given_;
 };
 
 }  // namespace hermetic::guard

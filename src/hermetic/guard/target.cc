@@ -8,6 +8,11 @@
 
 namespace hermetic::guard {
 
+Arrival arrival_of(Protocol protocol, const SocketAddress& from) {
+  const auto [address, port] = place_in(from.storage);
+  return {.protocol = protocol, .from = address, .from_port = port};
+}
+
 std::string host_of(const Target& target) {
   return target.name.empty() ? address_text(target.address) : target.name;
 }
@@ -64,6 +69,7 @@ void find_route(const NetworkPolicy& policy, NameLookup& lookup, const Target& t
                   if (route.addresses.empty() && !addresses.refused.empty()) {
                     route.verdict = Verdict::Deny;
                     route.problem = addresses.refused + ", and no rule names it";
+                    route.refused = addresses.refused_address;
                   } else if (route.addresses.empty()) {
                     route.problem = "the name has no address any more";
                   }

@@ -38,11 +38,9 @@ struct EndingAsJson {
 
 json violation_as_json(const Violation& violation, const Redaction& redaction) {
   const auto text = [&](std::string_view raw) { return printable(redaction.clean(raw)); };
-  return {{"act", text(violation.act)},
-          {"subject", text(violation.subject)},
-          {"detail", text(violation.detail)},
-          {"rule", text(violation.rule)},
-          {"count", violation.count}};
+  return {{"act", text(violation.act)},       {"subject", text(violation.subject)},
+          {"detail", text(violation.detail)}, {"rule", text(violation.rule)},
+          {"reason", text(violation.reason)}, {"count", violation.count}};
 }
 
 json output_as_json(const PublishedOutput& output) {

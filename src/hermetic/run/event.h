@@ -20,6 +20,8 @@ struct Violation {
   std::string detail;       // for people: who it was
   std::string rule = {};    // what decided, and where that was written
   std::uint64_t count = 1;  // how often the very same was tried
+  std::string reason = {};  // why, where the rule alone does not say it
+  std::string remedy = {};  // what would allow it, if a rule for the subject would not
 
   friend bool operator==(const Violation&, const Violation&) = default;
 };

@@ -265,10 +265,10 @@ TEST_F(NetworkGuardTest, AStreamOfQuestionsHasTurns) {
   // A socket of the sandbox, used from here: nothing happens but what this test does.
   const UniqueFd fd = std::move(sandbox_.sockets.tcp.front());
   sandbox_.sockets.tcp.erase(sandbox_.sockets.tcp.begin());
-  Result<NetworkGuard> made =
-      NetworkGuard::make({.policy = *NetworkPolicy::allow_hosts({"echo.test"}),
-                          .tell = [this](const Event& event) { events_.push_back(event); }},
-                         std::move(sandbox_.sockets));
+  Result<NetworkGuard> made = NetworkGuard::make(
+      {.policy = *NetworkPolicy::allow_hosts({"echo.test"}),
+       .tell = [this](const Event& event, const Who&) { events_.push_back(event); }},
+      std::move(sandbox_.sockets));
   ASSERT_TRUE(made);
   const auto resolver = socket_address(*parse_address("127.0.0.1"), 53, AF_INET6);
   ASSERT_EQ(::connect(fd.get(), resolver->get(), resolver->size), 0);
@@ -344,9 +344,11 @@ TEST_F(NetworkGuardTest, WithoutSocketsDestinationsAreRefused) {
               return "";
             }),
             "");
-  ASSERT_NE(event("reach", Verdict::Deny), nullptr);
-  EXPECT_EQ(event("reach", Verdict::Deny)->subject, "192.0.2.10:7003");
-  EXPECT_THAT(event("reach", Verdict::Deny)->detail, HasSubstr("192.0.2.10:7003"));
+  const auto refused = guard_->prepare(*parse_address("192.0.2.10"), kGreet, Protocol::Tcp);
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.rule, "192.0.2.0/24");
+  EXPECT_EQ(refused.detail, "all 4 sockets that a run has for allowed destinations are in use");
+  EXPECT_THAT(refused.remedy, HasSubstr("fewer destinations"));
 }
 
 TEST_F(NetworkGuardTest, APortThatTheCommandListensOnIsNotTaken) {

@@ -235,7 +235,7 @@ class GuardTest : public ::testing::Test {
     options.policy = *policy;
     options.hosts_file = directory_ + "/hosts";
     options.resolver_file = directory_ + "/resolv.conf";
-    options.tell = [this](const Event& event) { events_.push_back(event); };
+    options.tell = [this](const Event& event, const Who&) { events_.push_back(event); };
     options.most_connections = most_connections;
     Result<NetworkGuard> made = NetworkGuard::make(std::move(options), std::move(sandbox_.sockets));
     ASSERT_TRUE(made) << to_string(made.error());

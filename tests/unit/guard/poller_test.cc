@@ -36,11 +36,11 @@ class DescriptorsTest : public GuardTest {
   int most_taken(const std::function<std::string(Observer&)>& body) {
     sandbox_ = make_sandbox(8, 8);
     int most = 0;
-    Result<NetworkGuard> made =
-        NetworkGuard::make({.policy = *NetworkPolicy::allow_hosts({"192.0.2.0/24"}),
-                            .tell = [&](const Event&) { most = std::max(most, next_descriptor()); },
-                            .most_connections = 500},
-                           std::move(sandbox_.sockets));
+    Result<NetworkGuard> made = NetworkGuard::make(
+        {.policy = *NetworkPolicy::allow_hosts({"192.0.2.0/24"}),
+         .tell = [&](const Event&, const Who&) { most = std::max(most, next_descriptor()); },
+         .most_connections = 500},
+        std::move(sandbox_.sockets));
     EXPECT_TRUE(made);
     guard_.emplace(std::move(*made));
     EXPECT_EQ(inside(body), "");

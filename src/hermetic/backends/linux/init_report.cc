@@ -1,9 +1,12 @@
 #include "hermetic/backends/linux/init_report.h"
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -20,6 +23,31 @@ bool lacks_whole_proc(const LoweredScript& script, const InitReport& report) {
 }
 
 }  // namespace
+
+Result<std::optional<ReceivedReport>> receive_report(int socket) {
+  ReceivedReport received;
+  iovec data = {.iov_base = &received.report, .iov_len = sizeof received.report};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size =
+      ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
+  // A child that fails leaves its instructions unread, which the kernel reports before the child's
+  // own report.
+  if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return std::optional<ReceivedReport>();
+  if (size < 0) return system_error("cannot hear from init", errno);
+  received.size = static_cast<std::size_t>(size);
+  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    received.passed = UniqueFd(descriptor);
+  }
+  return std::optional(std::move(received));
+}
 
 Ending ending_of(const InitReport& report) {
   if (report.kind == InitReport::Kind::NotStarted) return NotStarted{report.os_error};

@@ -3,12 +3,24 @@
 
 #include <sys/resource.h>
 
+#include <optional>
+
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/lower.h"
-#include "hermetic/base/error.h"
+#include "hermetic/base/result.h"
+#include "hermetic/base/unique_fd.h"
 #include "hermetic/run/outcome.h"
 
 namespace hermetic::linux_backend {
+
+// A report as it came, with the descriptor that came with it.
+struct ReceivedReport {
+  InitReport report;
+  UniqueFd passed;
+  std::size_t size = 0;  // as it was sent; 0 if init was killed: it ends with a report otherwise
+};
+// Nothing if there is none yet. Fails if init cannot be heard.
+[[nodiscard]] Result<std::optional<ReceivedReport>> receive_report(int socket);
 
 // Each of a report that is_whole_report() accepted.
 [[nodiscard]] Ending ending_of(const InitReport& report);

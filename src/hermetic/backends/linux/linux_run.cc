@@ -77,9 +77,7 @@ class LinuxRun final : public Run {
   Result<void> hear_first(const LoweredScript& script) {
     for (const Event& event : coverage_of(plan_, options_)) tell(event);
     if (sockets_ && !sockets_->tcp.empty())  // none are there if the script has failed
-      guard_ = TRY(NetworkGuard::make(
-          {.policy = plan_.network, .tell = [this](Event event) { hear_guard(std::move(event)); }},
-          *std::exchange(sockets_, std::nullopt)));
+      TRY(guard(*std::exchange(sockets_, std::nullopt)));
     while (!running_ && !finished_ && !gone_) TRY(poll_once());
     if (!running_) order_.release();
     if (gone_) {
@@ -106,6 +104,7 @@ class LinuxRun final : public Run {
 
   Result<Outcome> wait() override {
     while (!finished_ && !gone_) TRY(poll_once());
+    hear_the_rest();
     const Usage usage = reap_and_count();
     if (relay_) relay_->drain();
     for (Capture& capture : captures_) capture.drain_rest(options_.capture_bytes.value_or(0));
@@ -160,19 +159,25 @@ class LinuxRun final : public Run {
 
   void tell(Event event) { order_.tell(std::move(event)); }
 
-  // An allowed name that leads where it must not is known only when it is dialled.
-  void hear_guard(Event event) {
-    if (event.verdict == Verdict::Deny && event.act == "reach" && watch_)
-      watch_->add(
-          {.act = event.act, .subject = event.subject, .detail = event.detail, .rule = event.rule});
-    tell(std::move(event));
+  // Guard and watch belong together: what the one lets out, the other knows by whom it was tried.
+  Result<void> guard(NetworkGuard::Sockets sockets) {
+    guard_ = TRY(NetworkGuard::make({.policy = plan_.network,
+                                     .tell =
+                                         [this](Event event, const guard::Who& who) {
+                                           if (watch_) watch_->hear_guard(std::move(event), who);
+                                         },
+                                     .find_who =
+                                         [this](const guard::Arrival& arrival) {
+                                           return watch_ ? watch_->who_came(arrival) : guard::Who{};
+                                         }},
+                                    std::move(sockets)));
+    return {};
   }
 
   void watch(UniqueFd listener) {
     watch_.emplace(
         std::move(listener),
-        NetworkObserver(plan_.network, plan_.network_rule, seccomp_filter(plan_, key_), key_,
-                        guard_ ? &*guard_ : nullptr),
+        NetworkObserver(plan_, seccomp_filter(plan_, key_), key_, guard_ ? &*guard_ : nullptr),
         Watch::Options{.watched = watched_in(plan_, options_),
                        .init = launched_.init,
                        .is_heard = events_.is_listening(),
@@ -183,38 +188,28 @@ class LinuxRun final : public Run {
                              const bool ends = plan_.on_violation == OnViolation::Kill;
                              if (ends && !stopping_) stop(EndedByViolation{violation});
                              return ends;
+                           },
+                       .before =
+                           [this] {
+                             if (guard_) guard_->serve();
                            }});
+  }
+
+  // What the command did last: it may be over before anybody has looked.
+  void hear_the_rest() {
+    if (guard_) guard_->serve();
+    if (watch_) watch_->on_time(Clock::time_point::max());
   }
 
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
   Result<void> on_report() {
-    InitReport report;
-    iovec data = {.iov_base = &report, .iov_len = sizeof report};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-    msghdr message = {};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t size = ::recvmsg(launched_.socket.get(), &message,
-                                   MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
-    // A child that fails leaves its instructions unread, which the kernel reports before the
-    // child's own report.
-    if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return {};
-    if (size < 0) return system_error("cannot hear from init", errno);
-    if (size == 0) {
-      gone_ = true;  // init was killed: it ends with a report otherwise
-      return {};
-    }
-    UniqueFd passed;
-    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
-        header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-      int descriptor = -1;
-      std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-      passed = UniqueFd(descriptor);
-    }
-    if (!is_whole_report(report, static_cast<std::size_t>(size), passed.is_open()) ||
-        !is_expected(report) ||
+    std::optional<ReceivedReport> received = TRY(receive_report(launched_.socket.get()));
+    if (!received) return {};
+    gone_ = received->size == 0;
+    if (gone_) return {};
+    const InitReport& report = received->report;
+    UniqueFd& passed = received->passed;
+    if (!is_whole_report(report, received->size, passed.is_open()) || !is_expected(report) ||
         (report.kind == InitReport::Kind::Observer && !is_listener(passed.get()))) {
       // Not the init that we started: whatever it is, it goes, and nothing is published.
       kill();
@@ -260,8 +255,9 @@ class LinuxRun final : public Run {
     std::optional<Clock::time_point> next = deadline();
     if (const auto due = monitor_->due(); due && !killing_)
       next = std::min(next.value_or(*due), *due);
-    if (const auto due = guard_ ? guard_->due() : std::nullopt)
-      next = std::min(next.value_or(*due), *due);
+    for (const auto& due :
+         {guard_ ? guard_->due() : std::nullopt, watch_ ? watch_->due() : std::nullopt})
+      if (due) next = std::min(next.value_or(*due), *due);
     if (relay_) {
       const Clock::time_point soon = Clock::now() + kLookAtWindow;
       next = std::min(next.value_or(soon), soon);
@@ -290,6 +286,7 @@ class LinuxRun final : public Run {
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
     if (relay_) relay_->copy_size();  // perhaps SIGWINCH, which may come when nobody waits
     if (guard_) guard_->serve();
+    if (watch_) watch_->on_time(Clock::now());
     if (guard_ && plan_.limits.network_bytes) monitor_->count_network(guard_->bytes());
     on_time();  // whatever is ready: a command that never stops writing has a limit, too
     if (ready <= 0) return {};

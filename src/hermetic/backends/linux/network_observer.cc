@@ -12,7 +12,7 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
-#include "hermetic/guard/allow_list.h"
+#include "hermetic/guard/dns_message.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -21,6 +21,8 @@ using CallKind = NetworkCall::Kind;
 
 constexpr std::uint16_t kNamePort = 53;
 constexpr std::size_t kMostAsking = 1024;
+// The C library asks at once; but a machine may be busy.
+constexpr std::chrono::milliseconds kTimeToAsk{50};
 constexpr int kTypeBits = 0xF;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
 
 int option_of(int socket, int option) {
@@ -48,20 +50,8 @@ std::optional<SocketAddress> side_of(int socket, int (*ask)(int, sockaddr*, sock
   sockaddr_storage raw = {};
   socklen_t size = sizeof raw;
   if (ask(socket, reinterpret_cast<sockaddr*>(&raw), &size) != 0) return std::nullopt;
-  SocketAddress found{.family = raw.ss_family};
-  if (raw.ss_family == AF_INET) {
-    const auto& inet = reinterpret_cast<const sockaddr_in&>(raw);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&inet.sin_addr);
-    found.address[10] = found.address[11] = 0xFF;
-    std::copy(bytes, bytes + 4, found.address.begin() + 12);
-    found.port = ntohs(inet.sin_port);
-  } else if (raw.ss_family == AF_INET6) {
-    const auto& inet = reinterpret_cast<const sockaddr_in6&>(raw);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&inet.sin6_addr);
-    std::copy(bytes, bytes + 16, found.address.begin());
-    found.port = ntohs(inet.sin6_port);
-  }
-  return found;
+  const auto [address, port] = guard::place_in(raw);
+  return SocketAddress{.family = raw.ss_family, .address = address, .port = port};
 }
 
 std::string subject_of(const Endpoint& endpoint) {
@@ -73,10 +63,8 @@ std::string subject_of(const Endpoint& endpoint) {
                   : fmt::format("{}:{}{}", host, endpoint.port, protocol);
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
+guard::Protocol guard_protocol(int protocol) {
+  return protocol == IPPROTO_UDP ? guard::Protocol::Udp : guard::Protocol::Tcp;
 }
 
 // Networks that a build has no business with. The others are ways to talk to the kernel.
@@ -84,51 +72,54 @@ bool is_a_network(int family) { return family != AF_NETLINK && family != AF_ALG;
 
 }  // namespace
 
-// Fills the event in. True if the spec does not allow it.
-bool NetworkObserver::judge(Event& event, const Attempt& attempt) const {
+// Fills the event in.
+NetworkObserver::Judgement NetworkObserver::judge(Event& event, const Attempt& attempt) const {
   using Mode = NetworkPolicy::Mode;
   event.endpoint = Endpoint{.family = family_name(attempt.to.family),
                             .protocol = protocol_name(attempt.protocol, 0),
                             .address = guard::address_text(attempt.to.address),
                             .port = attempt.to.port,
                             .name = attempt.name};
-  event.rule = rule_;
+  event.rule = plan_.network_rule;
   const bool inbound = attempt.kind == CallKind::Bind || attempt.kind == CallKind::Accept;
   const bool asks = !attempt.name.empty();
-  bool denied = false;
-  bool cannot_be_had = false;
-  switch (policy_.mode) {
-    case Mode::None: denied = !inbound; break;
+  const bool will_ask = attempt.kind == CallKind::Connect && attempt.protocol == IPPROTO_UDP &&
+                        attempt.to.port == kNamePort;
+  Judgement judgement;
+  switch (plan_.network.mode) {
+    case Mode::None: judgement.denied = !inbound; break;
     // Nobody inside can serve names: the port is for those who hold a capability.
-    case Mode::Loopback: denied = !inbound && (asks || !attempt.to.is_loopback()); break;
+    case Mode::Loopback:
+      judgement.denied = !inbound && (asks || will_ask || !attempt.to.is_loopback());
+      break;
     case Mode::Hosts:
       if (inbound || attempt.kind == CallKind::Listen) break;  // of the sandbox's own
-      denied = !ask_guard(event, attempt, cannot_be_had);
+      judgement = ask_guard(event, attempt);
       break;
     case Mode::Host: break;
   }
   event.subject = asks ? attempt.name : subject_of(*event.endpoint);
   if (asks) event.act = "resolve";
-  event.verdict = denied || cannot_be_had ? Verdict::Deny : Verdict::Allow;
+  event.verdict = judgement.denied ? Verdict::Deny : Verdict::Allow;
   if (inbound) event.verdict = Verdict::None;  // they reach nobody
-  return denied;
+  return judgement;
 }
 
 // A listener is opened if the destination is allowed. Should the address be another by the time the
 // kernel reads it, nobody listens there but for those who are allowed.
-bool NetworkObserver::ask_guard(Event& event, const Attempt& attempt, bool& cannot_be_had) const {
-  if (guard_ == nullptr) return false;
-  const bool datagrams = attempt.protocol == IPPROTO_UDP;
-  const NetworkGuard::Answer answer = guard_->prepare(
-      attempt.to.address, attempt.to.port, datagrams ? guard::Protocol::Udp : guard::Protocol::Tcp);
-  if (!answer.rule.empty()) event.rule = answer.rule + " of " + rule_;
+NetworkObserver::Judgement NetworkObserver::ask_guard(Event& event, const Attempt& attempt) const {
+  if (guard_ == nullptr) return {.denied = true};
+  const NetworkGuard::Answer answer =
+      guard_->prepare(attempt.to.address, attempt.to.port, guard_protocol(attempt.protocol));
+  event.rule = plan_.rule_called(answer.rule);
   event.detail = answer.detail;
-  cannot_be_had = !answer.detail.empty();
-  // The guard answers for names, too, and says that those are nowhere that are not allowed.
-  if (!attempt.name.empty())
-    return guard::rule_for_name(policy_, lower_case(attempt.name), std::nullopt) != nullptr;
-  event.endpoint->name = answer.name;
-  return answer.allowed || cannot_be_had;
+  if (attempt.name.empty()) event.endpoint->name = answer.name;
+  // What becomes of a name is the guard's to decide and to tell, by whatever call it is asked.
+  const bool asks_guard = !attempt.name.empty() && answer.rule == NetworkGuard::kResolver;
+  return {.denied = !answer.allowed,
+          .comes_to_guard = answer.allowed && answer.rule != NetworkGuard::kOwnLoopback,
+          .is_told_by_guard = answer.allowed && asks_guard,
+          .remedy = answer.remedy};
 }
 
 // Decided by the registers: nobody can change them while we think.
@@ -141,7 +132,7 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
   const int type = call.type & kTypeBits;
   Event event{.kind = Event::Kind::Network, .act = call.name};
   event.verdict = refused ? Verdict::Deny : Verdict::Allow;
-  event.rule = refused ? "system-calls-filtered" : rule_;
+  event.rule = refused ? "system-calls-filtered" : plan_.network_rule;
   if (!ring)
     event.endpoint = Endpoint{.family = family_name(call.family),
                               .protocol = protocol_name(call.protocol, type),
@@ -165,11 +156,12 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
 void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
                                   Heard& heard) const {
   if (call.unreadable != EPERM) heard.answer = -EFAULT;
-  const bool inbound = call.kind == CallKind::Bind || policy_.mode == NetworkPolicy::Mode::Host;
+  const bool inbound =
+      call.kind == CallKind::Bind || plan_.network.mode == NetworkPolicy::Mode::Host;
   if (socket && !socket->is_internet) return;
   Event event{.kind = Event::Kind::Network, .act = call.name, .subject = "a hidden address"};
   event.verdict = heard.answer || !inbound ? Verdict::Deny : Verdict::None;
-  event.rule = rule_;
+  event.rule = plan_.network_rule;
   if (std::find(heard.events.begin(), heard.events.end(), event) != heard.events.end()) return;
   if (!inbound)
     heard.violations.push_back(
@@ -238,12 +230,35 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
   const std::optional<Attempt> attempt = attempt_of(question, call, address, processes);
   if (!attempt) return;
   Event event{.kind = Event::Kind::Network, .act = call.name};
-  const bool denied = judge(event, *attempt);
-  const Violation violation{
-      .act = event.act, .subject = event.subject, .detail = "", .rule = event.rule};
+  const Judgement judgement = judge(event, *attempt);
+  if (judgement.comes_to_guard)
+    heard.caller = NetworkCaller{.thread = static_cast<pid_t>(question.pid),
+                                 .descriptor = call.descriptor,
+                                 .protocol = guard_protocol(attempt->protocol),
+                                 .to = guard::as_destination(attempt->to.address),
+                                 .port = attempt->to.port,
+                                 .name = guard::lower_case(attempt->name)};
+  if (judgement.is_told_by_guard) return;
+  const Violation violation{.act = event.act,
+                            .subject = event.subject,
+                            .detail = "",
+                            .rule = event.rule,
+                            .reason = event.detail,
+                            .remedy = judgement.remedy};
   if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
     heard.events.push_back(std::move(event));
-  if (denied) hear_denied(Asker(question.pid, call.descriptor), *attempt, violation, heard);
+  if (judgement.denied)
+    hear_denied(Asker(question.pid, call.descriptor), *attempt, violation, heard);
+}
+
+void NetworkObserver::expect_name(const Asker& asker, const Violation& violation, Heard& heard) {
+  asking_.insert_or_assign(asker, Asking{.violation = violation, .due = Clock::now() + kTimeToAsk});
+  heard.asker = asker;
+  if (asking_.size() <= kMostAsking) return;
+  auto other = asking_.begin();
+  if (other->first == asker) ++other;
+  if (!other->second.is_told) heard.violations.push_back(other->second.violation);
+  asking_.erase(other);
 }
 
 void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
@@ -252,11 +267,8 @@ void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
   if (attempt.kind == CallKind::Connect && datagrams && attempt.to.port == kNamePort) {
     // What it asks for comes with the next call, if this one does not fail. Nothing is sent: the
     // socket has nowhere to send to.
-    asking_.insert_or_assign(asker, violation);
+    expect_name(asker, violation, heard);
     heard.answer = 0;
-    if (asking_.size() <= kMostAsking) return;
-    heard.violations.push_back(asking_.begin()->second);
-    asking_.erase(asking_.begin());
     return;
   }
   if (attempt.pretended) {
@@ -283,14 +295,32 @@ NetworkObserver::Heard NetworkObserver::hear(const seccomp_notif& question,
   if (question.data.args[5] == key_) {  // answered like any other, and nobody's affair
     heard.events.clear();
     heard.violations.clear();
+    heard.asker.reset();
+    heard.caller.reset();
     asking_.clear();
   }
   return heard;
 }
 
-std::vector<Violation> NetworkObserver::rest() const {
+void NetworkObserver::credit(const Asker& asker, std::string who) {
+  if (const auto found = asking_.find(asker); found != asking_.end())
+    found->second.violation.detail = std::move(who);
+}
+
+std::optional<NetworkObserver::Clock::time_point> NetworkObserver::due() const {
+  std::optional<Clock::time_point> first;
+  for (const auto& [asker, asking] : asking_)
+    if (!asking.is_told && (!first || asking.due < *first)) first = asking.due;
+  return first;
+}
+
+std::vector<Violation> NetworkObserver::overdue(Clock::time_point now) {
   std::vector<Violation> violations;
-  for (const auto& [asker, violation] : asking_) violations.push_back(violation);
+  for (auto& [asker, asking] : asking_) {
+    if (asking.is_told || now < asking.due) continue;
+    asking.is_told = true;  // and kept: a name that it says later is told, too
+    violations.push_back(asking.violation);
+  }
   return violations;
 }
 
@@ -324,6 +354,23 @@ std::vector<sock_filter> allow_if(std::size_t argument, std::uint64_t number) {
           answer(SECCOMP_RET_USER_NOTIF), answer(SECCOMP_RET_ALLOW)};
 }
 
+// sendto() with an address, or of as many bytes as a question for a name has (RFC 1035).
+std::vector<sock_filter> ask_about_questions() {
+  constexpr unsigned kShortest = 17;
+  constexpr unsigned kLongest = 512;
+  return {load(low_half(4)),
+          if_equal(0, 0, 7),
+          load(high_half(4)),
+          if_equal(0, 0, 5),
+          load(high_half(2)),
+          if_equal(0, 0, 4),
+          load(low_half(2)),
+          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kShortest, 0, 2),
+          BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLongest, 1, 0),
+          answer(SECCOMP_RET_USER_NOTIF),
+          answer(SECCOMP_RET_ALLOW)};
+}
+
 // socket(), of whose arguments the kernel takes 32 bits each.
 std::vector<sock_filter> ask_about_sockets() {
   return {load(low_half(0)), if_equal(AF_UNIX, 0, 1), answer(SECCOMP_RET_ALLOW),
@@ -350,7 +397,7 @@ std::vector<sock_filter> ask_about_odd_sockets() {
 
 }  // namespace
 
-std::vector<sock_filter> network_observer_filter(std::uint64_t key, bool sockets) {
+std::vector<sock_filter> network_observer_filter(std::uint64_t key, bool sockets, bool questions) {
   std::vector<sock_filter> program = {load(kNumber)};
   for (const int call :
        {SYS_connect, SYS_bind, SYS_listen, SYS_accept4, SYS_sendmmsg, SYS_io_uring_setup,
@@ -361,7 +408,7 @@ std::vector<sock_filter> network_observer_filter(std::uint64_t key, bool sockets
     add_block(program, call, {answer(SECCOMP_RET_USER_NOTIF)});
   add_block(program, SYS_socket, sockets ? ask_about_sockets() : ask_about_odd_sockets());
   // Without an address it goes where the socket is connected to, which was asked about.
-  add_block(program, SYS_sendto, allow_if(4, 0));
+  add_block(program, SYS_sendto, questions ? ask_about_questions() : allow_if(4, 0));
   add_block(program, SYS_sendmsg, allow_if(5, key));
   program.push_back(answer(SECCOMP_RET_ALLOW));
   return program;

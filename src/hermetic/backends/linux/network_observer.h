@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,11 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/backends/linux/caller_book.h"
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/process_reader.h"
 #include "hermetic/guard/network_guard.h"
+#include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
-#include "hermetic/spec/network.h"
 
 namespace hermetic::linux_backend {
 
@@ -30,27 +32,34 @@ struct SocketKind {
 
 class NetworkObserver {
  public:
-  // `rule` is what the policy is called in events; `filter` is the one that the command has been
-  // exempted from for the calls that are asked about.
+  using Clock = std::chrono::steady_clock;
+  using Asker = std::pair<std::uint32_t, int>;  // a thread and its descriptor
+
+  // `plan` is borrowed; `filter` is the one that the command has been exempted from for the calls
+  // that are asked about.
   // A call that carries `key` in its sixth argument is init's own, which proves the sandbox.
-  NetworkObserver(NetworkPolicy policy, std::string rule, std::vector<sock_filter> filter,
-                  std::uint64_t key, NetworkGuard* guard)
-      : policy_(std::move(policy)),
-        rule_(std::move(rule)),
-        filter_(std::move(filter)),
-        key_(key),
-        guard_(guard) {}  // of an allow list; outlives this
+  NetworkObserver(const Plan& plan, std::vector<sock_filter> filter, std::uint64_t key,
+                  NetworkGuard* guard)
+      : plan_(plan), filter_(std::move(filter)), key_(key), guard_(guard) {}  // outlives this, too
 
   struct Heard {
     std::vector<Event> events;          // without time and processes
     std::vector<Violation> violations;  // without who it was
     // What the call returns instead of going on: 0, or an errno below 0.
     std::optional<int> answer;
+    std::optional<NetworkCaller> caller;  // of what the guard will hear of, too
+    std::optional<Asker> asker;           // of what is judged by what comes after it; see credit()
   };
   [[nodiscard]] Heard hear(const seccomp_notif& question, ProcessReader& processes);
+  void credit(const Asker& asker, std::string who);
+  [[nodiscard]] std::string rule_called(const std::string& rule) const {
+    return plan_.rule_called(rule);
+  }
 
-  // Of attempts that could only be judged by what came after them, and nothing did.
-  [[nodiscard]] std::vector<Violation> rest() const;
+  // A socket that believes to be connected to a nameserver and asks it for nothing that is heard
+  // may ask by write(), which is not. So it is a violation by itself, after a moment.
+  [[nodiscard]] std::optional<Clock::time_point> due() const;
+  [[nodiscard]] std::vector<Violation> overdue(Clock::time_point now);
 
  private:
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
@@ -65,29 +74,41 @@ class NetworkObserver {
     std::string name;        // what a name server is asked for
     bool pretended = false;  // by a socket that only believes to be connected to one
   };
-  using Asker = std::pair<std::uint32_t, int>;  // a thread and its descriptor
+  struct Judgement {
+    bool denied = false;
+    bool comes_to_guard = false;
+    bool is_told_by_guard = false;
+    std::string remedy = {};
+  };
+  struct Asking {
+    Violation violation;
+    Clock::time_point due;
+    bool is_told = false;
+  };
   [[nodiscard]] std::optional<Attempt> attempt_of(const seccomp_notif& question,
                                                   const NetworkCall& call,
                                                   std::optional<SocketAddress> address,
                                                   ProcessReader& processes) const;
   void hear_denied(const Asker& asker, const Attempt& attempt, const Violation& violation,
                    Heard& heard);
-  bool judge(Event& event, const Attempt& attempt) const;
-  bool ask_guard(Event& event, const Attempt& attempt, bool& cannot_be_had) const;
+  void expect_name(const Asker& asker, const Violation& violation, Heard& heard);
+  Judgement judge(Event& event, const Attempt& attempt) const;
+  Judgement ask_guard(Event& event, const Attempt& attempt) const;
 
-  NetworkPolicy policy_;
-  std::string rule_;
+  const Plan& plan_;
   std::vector<sock_filter> filter_;
   std::uint64_t key_;
   NetworkGuard* guard_;
-  std::map<Asker, Violation> asking_;  // sockets that believe to be connected to a name server
+  std::map<Asker, Asking> asking_;  // sockets that believe to be connected to a nameserver
 };
 
 // Asks about the calls that read_network_calls() reads. A sendmsg() whose sixth argument is `key`,
 // which the kernel ignores, is not asked about: init's own, before anybody can answer. Without
-// `sockets`, neither is socket() for TCP and UDP, which nobody denies.
+// `sockets`, neither is socket() for TCP and UDP, which nobody denies. With `questions`, send() is
+// asked about if it may be a question for a name.
 [[nodiscard]] std::vector<sock_filter> network_observer_filter(std::uint64_t key,
-                                                               bool sockets = true);
+                                                               bool sockets = true,
+                                                               bool questions = false);
 
 // `filter`, but for the calls that are asked about and decided upon by hermetic.
 [[nodiscard]] std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter);

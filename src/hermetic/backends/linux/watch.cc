@@ -36,13 +36,12 @@ std::string why_not_watched(const Plan& plan) {
   return "";
 }
 
-// "curl https://example.org" for people.
-std::string command_line(const ProcessFacts& process) {
-  if (process.arguments.empty()) return process.executable;
-  std::string line = process.executable;
-  for (std::size_t i = 1; i < process.arguments.size(); ++i) line += " " + process.arguments[i];
-  constexpr std::size_t kLongest = 200;
-  return line.size() <= kLongest ? line : line.substr(0, kLongest) + "…";
+// Of a name that leads where it must not.
+std::string remedy_for(const Endpoint& endpoint) {
+  const bool brackets = endpoint.port != 0 && endpoint.address.find(':') != std::string::npos;
+  std::string rule = brackets ? "[" + endpoint.address + "]" : endpoint.address;
+  if (endpoint.port != 0) rule += fmt::format(":{}", endpoint.port);
+  return fmt::format("--allow-host {0} as well, or in a spec: network: [\"{0}\"]", rule);
 }
 
 // Asks about programs that are to be executed and processes that are to be made. A thread is
@@ -82,6 +81,7 @@ bool makes_process(const seccomp_notif& question) {
 
 Watched watched_in(const Plan& plan, const RunOptions& options) {
   return {.network = is_watched(plan),
+          .questions = plan.network.mode == NetworkPolicy::Mode::None,
           .processes = is_watched(plan) && options.observe_processes,
           .files = is_watched(plan) && (options.observe_files || options.why_denied)};
 }
@@ -109,7 +109,7 @@ std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key)
     if (!program.empty()) program.pop_back();  // its last answer, which allows
     program.insert(program.end(), part.begin(), part.end());
   };
-  if (watched.network) go_on_with(network_observer_filter(key, watched.sockets));
+  if (watched.network) go_on_with(network_observer_filter(key, watched.sockets, watched.questions));
   if (watched.processes) go_on_with(process_filter());
   if (watched.files) go_on_with(file_observer_filter());
   return program;
@@ -132,6 +132,7 @@ Watch::Watch(UniqueFd listener, NetworkObserver network, Options options)
 void Watch::serve() {
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kAtOnce && listener_.is_open(); ++i) {
+    if (options_.before) options_.before();
     answer_one();
     if (std::chrono::steady_clock::now() - begin > kLongestTurn) return;
     pollfd more = {.fd = listener_.get(), .events = POLLIN, .revents = 0};
@@ -211,8 +212,13 @@ void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answ
     answer.error = *heard.answer;
   }
   const bool is_told = options_.is_heard && !heard.events.empty();
-  if (!is_told && heard.violations.empty()) return;
-  const std::vector<ProcessFacts> processes = who(question, is_told ? Who::Chain : Who::Caller);
+  if (!is_told && heard.violations.empty() && !heard.caller && !heard.asker) return;
+  const bool is_chain_told = is_told || (options_.is_heard && heard.caller);
+  const std::vector<ProcessFacts> processes =
+      who(question, is_chain_told ? Who::Chain : Who::Caller);
+  if (heard.caller) callers_.add(*std::move(heard.caller), processes);
+  if (heard.asker && !processes.empty())
+    network_.credit(*heard.asker, command_line(processes.front()));
   for (Event& event : heard.events) {
     event.processes = processes;
     options_.tell(std::move(event));
@@ -240,7 +246,7 @@ void Watch::hear_process(const seccomp_notif& question) {
 }
 
 void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
-  if (!who.empty()) violation.detail = command_line(who.front());
+  if (!who.empty() && violation.detail.empty()) violation.detail = command_line(who.front());
   if (violation.detail.empty()) violation.detail = "a process that is gone";
   const auto [place, fresh] = places_.try_emplace(
       {violation.act + " " + violation.subject, violation.detail}, violations_.size());
@@ -265,8 +271,27 @@ void Watch::finish(Outcome& outcome) {
   outcome.denied = std::move(denied_);
   outcome.more_denied = more_denied_;
   outcome.violations = std::move(violations_);
-  const std::vector<Violation> rest = network_.rest();
-  outcome.violations.insert(outcome.violations.end(), rest.begin(), rest.end());
+}
+
+void Watch::hear_guard(Event event, const guard::Who& who) {
+  event.rule = network_.rule_called(event.rule);
+  event.processes = who.processes;
+  Violation violation{.act = event.act,
+                      .subject = event.subject,
+                      .detail = who.perhaps,
+                      .rule = event.rule,
+                      .reason = event.detail};
+  // Where an allowed name leads.
+  if (event.endpoint && !event.endpoint->address.empty())
+    violation.remedy = remedy_for(*event.endpoint);
+  if (!who.perhaps.empty()) event.detail += (event.detail.empty() ? "by " : "; by ") + who.perhaps;
+  const bool denied = event.verdict == Verdict::Deny;
+  options_.tell(std::move(event));
+  if (denied) note(std::move(violation), who.processes);
+}
+
+void Watch::on_time(NetworkObserver::Clock::time_point now) {
+  for (Violation& violation : network_.overdue(now)) note(std::move(violation), {});
 }
 
 }  // namespace hermetic::linux_backend

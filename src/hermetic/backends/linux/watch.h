@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/backends/linux/caller_book.h"
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/network_observer.h"
 #include "hermetic/backends/linux/process_reader.h"
@@ -24,7 +25,8 @@ namespace hermetic::linux_backend {
 // What is listened for. Nothing at all where the plan says that the network is not watched.
 struct Watched {
   bool network = false;
-  bool sockets = true;  // also when they are made, which is worth an event and nothing else
+  bool sockets = true;     // also when they are made, which is worth an event and nothing else
+  bool questions = false;  // also send() of what may ask for a name: nothing else can be sent
   bool processes = false;
   bool files = false;
 
@@ -51,6 +53,8 @@ class Watch {
     std::function<void(Event)> tell;
     // True: the call that made it is not to return. It waits until its process is ended.
     std::function<bool(const Violation&)> on_violation;
+    // Before each question: what has come to the guard by then was before it.
+    std::function<void()> before = {};
   };
   Watch(UniqueFd listener, NetworkObserver network, Options options);
 
@@ -58,8 +62,18 @@ class Watch {
   void serve();  // the questions that are there; call it when the descriptor is readable
   void close() { listener_.reset(); }
 
-  // One that was found out elsewhere.
-  void add(Violation violation) { note(std::move(violation), {}); }
+  // What the guard of allowed hosts has heard of. Names and where they lead are known only there.
+  void hear_guard(Event event, const guard::Who& who);
+  [[nodiscard]] guard::Who who_came(const guard::Arrival& arrival) {
+    return callers_.find(arrival, processes_);
+  }
+
+  // When to call on_time() for what nobody has told of by then; time_point::max() for all of it.
+  [[nodiscard]] std::optional<NetworkObserver::Clock::time_point> due() const {
+    return network_.due();
+  }
+  void on_time(NetworkObserver::Clock::time_point now);
+
   // Puts down what was heard. Violations are each there once, with how often they were tried; in
   // the order of the first attempts.
   void finish(Outcome& outcome);
@@ -83,6 +97,7 @@ class Watch {
   bool has_hidden_files_ = false;
   Options options_;
   ProcessReader processes_;
+  CallerBook callers_;
   std::vector<Violation> violations_;
   std::map<std::pair<std::string, std::string>, std::size_t> places_;  // by subject and who
 };

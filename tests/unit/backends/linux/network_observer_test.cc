@@ -48,5 +48,24 @@ TEST(NetworkObserverFilter, LeavesOutTcpAndUdpOnlyIfNobodyListens) {
     EXPECT_TRUE(asks(filter, call, 3)) << call;
 }
 
+TEST(NetworkObserverFilter, AsksAboutWhatIsSentToAnAddressOrMayAskForAName) {
+  const auto is_asked = [](bool questions, std::uint64_t size, std::uint64_t address) {
+    seccomp_data data = {};
+    data.nr = SYS_sendto;
+    data.args[2] = size;
+    data.args[4] = address;
+    return answer_of(network_observer_filter(kKey, true, questions), data) ==
+           SECCOMP_RET_USER_NOTIF;
+  };
+  for (const bool questions : {false, true}) {
+    for (const std::uint64_t size : {0U, 1U, 16U, 17U, 100U, 512U, 513U, 1'000'000U}) {
+      EXPECT_EQ(is_asked(questions, size, 0), questions && size >= 17 && size <= 512) << size;
+      EXPECT_TRUE(is_asked(questions, size, 1)) << size;
+      EXPECT_TRUE(is_asked(questions, size, std::uint64_t{1} << 32U)) << size;
+    }
+    EXPECT_FALSE(is_asked(questions, (std::uint64_t{1} << 32U) + 100, 0));
+  }
+}
+
 }  // namespace
 }  // namespace hermetic::linux_backend
