@@ -91,7 +91,7 @@ Result<int> task_batch(const Arguments& arguments) {
   options.folder = TRY(absolute_path(arguments.last("--out")));
   options.jobs = TRY(count_of(arguments, "--jobs", std::thread::hardware_concurrency()));
   options.retries = TRY(count_of(arguments, "--retries", options.retries));
-  options.keep_changes = arguments.has("--keep-changes");
+  if (arguments.has("--keep-changes")) options.keep_changes = "changes";
   options.exit_code = exit_code_of;
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
@@ -107,6 +107,11 @@ Result<int> task_batch(const Arguments& arguments) {
     progress = batch.run([&](const task::BatchProgress& now) { line.show(now); });
   }
   if (!progress) return std::move(progress).error();
+  if (progress->set_aside != 0)
+    complain(
+        {.message = fmt::format(
+             "earlier results that belong to no task of '{}' as it is now are kept in '{}': {}",
+             printable(file), printable(progress->former_file), progress->set_aside)});
   if (arguments.has("--metrics"))
     TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics(batch.durations())));
   if (stopped) return system_error("stopped", EINTR, "the same command goes on from here");

@@ -2,10 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <thread>
 
@@ -15,92 +15,60 @@
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
-#include "hermetic/record/bounded_json.h"
 #include "hermetic/record/usage_json.h"
 #include "hermetic/run/event.h"
-#include "hermetic/task/task_record.h"
 
 namespace hermetic::task {
 namespace {
 
 using nlohmann::json;
 
-std::string folder_name(const BatchTask& task) {
-  return fmt::format("{:06}-{}", task.number, task.request.id);
-}
-
-Result<void> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return {};
-  return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
-}
-
-Result<void> append(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = ::write(file, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return system_error("cannot write the results", errno);
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return {};
-}
-
-json line_for(const BatchTask& task, unsigned attempts, Failure failure) {
+json line_for(const BatchTask& task, const Work& work, unsigned attempts, Failure failure) {
   return {{"number", task.number},
           {"task_id", task.request.id},
-          {"digest", task.digest},
+          {"digest", work.digest},
           {"failure", to_string(failure)},
           {"attempts", attempts}};
 }
 
-// How many tasks an earlier batch has done: whole lines, from the first on, for the same work. What
-// follows them is cut off.
-Result<std::size_t> resume(int results, const std::string& path,
-                           const std::vector<BatchTask>& tasks, BatchProgress& progress) {
-  const std::string text = TRY(read_whole_file(path));
-  std::size_t done = 0;
-  std::size_t kept = 0;
-  while (done < tasks.size()) {
-    const std::size_t end = text.find('\n', kept);
-    if (end == std::string::npos) break;
-    const json line = parse_bounded_json(std::string_view(text).substr(kept, end - kept));
-    if (!line.is_object() || line.value("digest", "") != tasks[done].digest ||
-        line.value("number", std::size_t{0}) != tasks[done].number)
-      break;
-    const std::string failure = line.value("failure", "infra");
-    if (failure == to_string(Failure::Infra)) break;  // it is tried again, and all after it
-    if (failure != to_string(Failure::None)) ++progress.failed;
-    kept = end + 1;
-    ++done;
-  }
-  if (::ftruncate(results, static_cast<off_t>(kept)) != 0 || ::lseek(results, 0, SEEK_END) < 0)
-    return system_error("cannot go on with the results", errno);
-  return done;
+// Something that a task names is not there: trying again will not bring it.
+bool is_missing(const Error& error) {
+  constexpr std::array kMissing = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG};
+  return error.kind == Error::Kind::InvalidSpec ||
+         std::ranges::find(kMissing, error.os_error) != kMissing.end();
+}
+
+// The host can give what the command's spec needs.
+bool can_be_planned(const Task& task, const Backend& backend) {
+  const Result<Spec> spec = task.spec();
+  return spec && make_plan(*spec, backend.probe());
 }
 
 }  // namespace
 
-Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
-  Task prepared = TRY(Task::set_up(task.request, cache_, backend_));
+Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, Attempt& attempt) {
+  const BatchTask& task = tasks_[place];
+  StoppableBackend making(backend_, stopper_);
+  Task prepared = TRY(Task::set_up(task.request, cache_, making));
+  const std::string folder = results_->making(name);
+  if (::mkdir(folder.c_str(), 0755) != 0)
+    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
   RunOptions options;
   options.standard_input = -1;
   options.capture_bytes = options_.capture_bytes;
   Silence events;
-  Run* mine = nullptr;
-  const Finished finished = TRY(prepared.run(backend_, options, events, [&](Run* run) {
-    const std::lock_guard guard(mutex_);
-    if (run == nullptr) running_.erase(mine);
-    mine = run;
-    if (run != nullptr) running_.insert(run);
-    if (run != nullptr && stopped_) run->kill();
-  }));
+  StoppableBackend backend(backend_, stopper_);
+  Result<Finished> ran = options_.run ? options_.run(prepared, backend, options, folder)
+                                      : prepared.run(backend, options, events);
+  // A command is run once, whatever becomes of what it leaves.
+  attempt.was_cut_short = backend.was_cut_short();
+  attempt.can_get_better = !backend.has_started() && (ran || can_be_planned(prepared, backend));
+  const Finished finished = TRY(std::move(ran));
   const Outcome& outcome = finished.outcome;
   TaskRecord record =
       TRY(record_of(prepared, finished, options_.exit_code(outcome, finished.plan.on_violation)));
-  const std::string folder = options_.folder + "/" + folder_name(task);
-  TRY(remove_tree(AT_FDCWD, folder));
-  TRY(make_directory(folder));
-  if (options_.keep_changes)
-    if (Result<void> kept = prepared.keep_changes(folder + "/changes"); !kept) {
+  if (!options_.keep_changes.empty())
+    if (Result<void> kept = prepared.keep_changes(folder + "/" + options_.keep_changes); !kept) {
       // Not the command's doing.
       if (kept.error().kind == Error::Kind::System) return std::move(kept).error();
       record.not_kept = kept.error().message;
@@ -110,7 +78,7 @@ Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
   TRY(write_file_whole(folder + "/stdout.txt", outcome.standard_output.text));
   TRY(write_file_whole(folder + "/stderr.txt", outcome.standard_error.text));
   const Durations& durations = prepared.durations();
-  json line = line_for(task, attempt, record.failure);
+  json line = line_for(task, work_[place], attempt.count, record.failure);
   const json facts = {
       {"run_id", prepared.run_id()},
       {"exit_code", record.exit_code},
@@ -126,82 +94,120 @@ Result<Batch::Done> Batch::try_task(const BatchTask& task, unsigned attempt) {
       {"usage", usage_as_json(outcome.usage)},
       {"durations",
        {{"setup_ms", milliseconds(durations.setup)},
+        {"guard_ms", milliseconds(durations.guard)},
         {"command_ms", milliseconds(durations.command)},
         {"cleanup_ms", milliseconds(durations.cleanup)}}},
       {"clean", record.certificate.left.empty()},
-      {"folder", folder_name(task)}};
+      {"folder", name}};
   line.update(facts);
-  return Done{line.dump() + "\n", record.failure, durations};
+  return BatchResult{.line = line.dump(),
+                     .number = task.number,
+                     .digest = work_[place].digest,
+                     .failure = record.failure,
+                     .folder = name,
+                     .durations = durations};
 }
 
-Batch::Done Batch::run_task(const BatchTask& task) {
-  for (unsigned attempt = 1;; ++attempt) {
-    Result<Done> done = try_task(task, attempt);
-    if (done) return std::move(*done);
-    // What is wrong with the request itself is not put right by trying again.
-    const bool hopeless = done.error().kind == Error::Kind::InvalidSpec;
-    if (!hopeless && attempt <= options_.retries && !stopped_) continue;
-    json line = line_for(task, attempt, Failure::Infra);
-    line["error"] = to_string(done.error());
-    line["exit_code"] = nullptr;
-    return {line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n", Failure::Infra, {}};
-  }
-}
-
-void Batch::add(std::size_t place, Done done) {
+void Batch::give_up(std::size_t place, unsigned attempts, const Error& error) {
+  json line = line_for(tasks_[place], work_[place], attempts, Failure::Infra);
+  line["error"] = to_string(error);
+  line["exit_code"] = nullptr;
+  add(place, {.line = line.dump(-1, ' ', false, json::error_handler_t::replace),
+              .number = tasks_[place].number,
+              .digest = work_[place].digest});
   const std::lock_guard guard(mutex_);
-  if (stopped_) return;  // it was ended, not done
-  ++progress_.done;
-  if (done.failure != Failure::None) ++progress_.failed;
-  if (done.failure == Failure::Infra) ++progress_.infra;
-  if (done.durations.setup.count() != 0) durations_.push_back(done.durations);
-  waiting_.emplace(place, std::move(done));
-  for (auto first = waiting_.find(written_); first != waiting_.end();
-       first = waiting_.find(++written_)) {
-    if (Result<void> written = append(results_.get(), first->second.line); !written && !error_) {
-      error_ = written.error();
-      stopped_ = true;
-    }
-    waiting_.erase(first);
+  if (!progress_.why_infra) progress_.why_infra = error;
+}
+
+void Batch::run_task(std::size_t place) {
+  if (const std::optional<Error>& error = work_[place].error; error && is_missing(*error))
+    return give_up(place, 1, *error);
+  std::string name;
+  {
+    const std::lock_guard guard(mutex_);
+    name = results_->new_folder(tasks_[place].number, tasks_[place].request.id);
   }
-  if (on_progress_) on_progress_(progress_);
+  Attempt attempt;
+  for (;;) {
+    ++attempt.count;
+    attempt.can_get_better = true;
+    Result<BatchResult> result = try_task(place, name, attempt);
+    if (result && !attempt.was_cut_short) return add(place, std::move(*result));
+    (void)remove_tree(AT_FDCWD, results_->making(name));
+    if (stopper_.is_stopped()) return;  // it was ended, not done
+    const Error& error = result.error();
+    const bool try_again = attempt.can_get_better && error.kind != Error::Kind::InvalidSpec;
+    if (!try_again || attempt.count > options_.retries) return give_up(place, attempt.count, error);
+  }
+}
+
+void Batch::count(const BatchResult& result) {
+  ++progress_.done;
+  if (result.failure != Failure::None) ++progress_.failed;
+  if (result.failure == Failure::Infra) ++progress_.infra;
+  if (result.durations) durations_.push_back(*result.durations);
+}
+
+void Batch::add(std::size_t place, BatchResult result) {
+  std::optional<Error> error;
+  {
+    const std::lock_guard guard(mutex_);
+    const Result<void> added = results_->add(place, result);
+    if (!added) error = added.error();
+    if (!added && !error_) error_ = error;
+    if (added) count(result);
+    if (added && on_progress_) on_progress_(progress_);
+  }
+  if (error) stop();
 }
 
 void Batch::work() {
-  while (!stopped_) {
-    const std::size_t place = next_++;
-    if (place >= tasks_.size()) return;
-    add(place, run_task(tasks_[place]));
+  while (!stopper_.is_stopped()) {
+    const std::size_t next = next_++;
+    if (next >= todo_.size()) return;
+    run_task(todo_[next]);
   }
+}
+
+// What there is to do, and what of it is done.
+Result<void> Batch::find_work() {
+  StoppableBackend backend(backend_, stopper_);
+  WorkReader reader(
+      fmt::format("{}\n{}\n{}", options_.keep_changes, options_.capture_bytes, options_.record),
+      cache_, backend);
+  std::vector<BatchResults::Wanted> wanted;
+  for (BatchTask& task : tasks_) {
+    work_.push_back(reader.look_at(task.request));
+    if (stopper_.is_stopped()) return {};
+    wanted.push_back({.number = task.number, .digest = work_.back().digest});
+  }
+  TRY(results_->resume(wanted));
+  for (std::size_t place = 0; place < tasks_.size(); ++place) {
+    const std::optional<BatchResult>& result = results_->at(place);
+    if (!result || result->failure == Failure::Infra)
+      todo_.push_back(place);
+    else
+      count(*result);
+  }
+  progress_.resumed = progress_.done;
+  progress_.set_aside = results_->set_aside();
+  progress_.former_file = results_->former_file();
+  return {};
 }
 
 Result<BatchProgress> Batch::run(const std::function<void(const BatchProgress&)>& on_progress) {
   on_progress_ = on_progress;
   progress_.total = tasks_.size();
-  TRY(make_directory(options_.folder));
-  const std::string path = options_.folder + "/results.jsonl";
-  results_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!results_.is_open())
-    return system_error(fmt::format("cannot write '{}'", printable(path)), errno);
-  if (::flock(results_.get(), LOCK_EX | LOCK_NB) != 0)
-    return unsupported(fmt::format("another batch works in '{}'", printable(options_.folder)),
-                       "wait for it, or choose another folder");
-  progress_.resumed = TRY(resume(results_.get(), path, tasks_, progress_));
-  progress_.done = progress_.resumed;
-  next_ = progress_.resumed;
-  written_ = progress_.resumed;
+  results_ = TRY(BatchResults::open(options_.folder));
+  TRY(find_work());
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < std::max(options_.jobs, 1U); ++i)
     workers.emplace_back([this] { work(); });
   for (std::thread& worker : workers) worker.join();
+  const Result<void> in_order = results_->finish();
   if (error_) return *error_;
+  if (!in_order) return in_order.error();
   return progress_;
-}
-
-void Batch::stop() {
-  stopped_ = true;
-  const std::lock_guard guard(mutex_);
-  for (Run* run : running_) run->kill();
 }
 
 }  // namespace hermetic::task

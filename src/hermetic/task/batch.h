@@ -4,19 +4,21 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hermetic/base/result.h"
+#include "hermetic/task/batch_results.h"
+#include "hermetic/task/stoppable_backend.h"
 #include "hermetic/task/task.h"
 #include "hermetic/task/task_record.h"
+#include "hermetic/task/work.h"
 
 namespace hermetic::task {
 
 struct BatchTask {
   std::size_t number = 0;  // its line, from 1
-  std::string digest;      // of the line and of what it is put over: the same work, the same digest
   TaskRequest request;
 };
 
@@ -31,9 +33,16 @@ struct BatchOptions {
   std::string folder;  // results.jsonl, and a folder for each task with its manifest and streams
   unsigned jobs = 1;
   unsigned retries = 1;  // of what failed because something could not be made; never of a command
-  bool keep_changes = false;
+  std::string keep_changes =
+      {};  // the name of what keeps them in the folder of a task; "": nothing
   std::size_t capture_bytes = std::size_t{1} << 20U;  // a stream
   std::function<int(const Outcome& outcome, OnViolation policy)> exit_code;
+  // Runs the command of a task; what it writes down about it goes into `folder`. None: Task::run().
+  std::function<Result<Finished>(Task& task, Backend& backend, const RunOptions& options,
+                                 const std::string& folder)>
+      run = {};
+  // What that writes down: who wants something else written has another result.
+  std::string record = {};
 };
 
 struct BatchProgress {
@@ -42,6 +51,9 @@ struct BatchProgress {
   std::size_t resumed = 0;
   std::size_t failed = 0;  // not "none"
   std::size_t infra = 0;
+  std::size_t set_aside = 0;     // results of earlier batches that belong to no task of this one
+  std::string former_file = {};  // where they are now
+  std::optional<Error> why_infra = {};  // of the first that could not be set up
 };
 
 class Batch {
@@ -49,40 +61,44 @@ class Batch {
   Batch(std::vector<BatchTask> tasks, BatchOptions options, Cache& cache, Backend& backend)
       : tasks_(std::move(tasks)), options_(std::move(options)), cache_(cache), backend_(backend) {}
 
-  // Goes on where an earlier batch in the same folder was stopped. `on_progress` is called whenever
-  // a task has ended, from any thread, one at a time.
+  // What was done in the same folder for equal work is not done again, wherever it stands.
+  // `on_progress` is called whenever a task has ended, from any thread, one at a time.
   [[nodiscard]] Result<BatchProgress> run(
       const std::function<void(const BatchProgress&)>& on_progress);
 
   // No task is begun any more, and those under way are ended; they will be done again. From any
   // thread.
-  void stop();
+  void stop() { stopper_.stop(); }
 
+  // Of all tasks that are done, whenever that was.
   [[nodiscard]] const std::vector<Durations>& durations() const { return durations_; }
 
  private:
-  struct Done {
-    std::string line;
-    Failure failure;
-    Durations durations;
+  // How far an attempt got.
+  struct Attempt {
+    unsigned count = 0;
+    bool can_get_better = true;
+    bool was_cut_short = false;
   };
+  Result<void> find_work();
   void work();
-  Done run_task(const BatchTask& task);
-  Result<Done> try_task(const BatchTask& task, unsigned attempt);
-  void add(std::size_t place, Done done);
+  void run_task(std::size_t place);
+  Result<BatchResult> try_task(std::size_t place, const std::string& name, Attempt& attempt);
+  void give_up(std::size_t place, unsigned attempts, const Error& error);
+  void add(std::size_t place, BatchResult result);
+  void count(const BatchResult& result);
 
   std::vector<BatchTask> tasks_;
   BatchOptions options_;
   Cache& cache_;
   Backend& backend_;
+  Stopper stopper_;
 
-  std::atomic<bool> stopped_ = false;
+  std::vector<Work> work_;         // of each task
+  std::vector<std::size_t> todo_;  // places in tasks_
   std::atomic<std::size_t> next_ = 0;
-  std::mutex mutex_;                     // of all that follows
-  std::map<std::size_t, Done> waiting_;  // ended, and something before them has not
-  std::size_t written_ = 0;
-  UniqueFd results_;
-  std::set<Run*> running_;
+  std::mutex mutex_;  // of all that follows
+  std::optional<BatchResults> results_;
   BatchProgress progress_;
   std::function<void(const BatchProgress&)> on_progress_;
   std::optional<Error> error_;

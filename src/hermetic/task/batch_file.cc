@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hermetic/base/digest.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
 #include "hermetic/spec/loader.h"
@@ -100,10 +99,8 @@ Result<std::vector<BatchTask>> parse_batch(std::string_view text, const std::str
     if (parsed.is_discarded())
       return invalid("the line is no JSON", "write one JSON object on each line",
                      {file, static_cast<int>(number), 1});
-    BatchTask task{.number = number, .digest = {}, .request = {}};
+    BatchTask task{.number = number, .request = {}};
     task.request = TRY(LineReader(file, number, std::move(parsed)).read(usual));
-    task.digest = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", line, usual.repository, usual.revision,
-                                     usual.python.lockfile, usual.seed.value_or(0)));
     tasks.push_back(std::move(task));
   }
   if (tasks.empty()) return invalid("no task in the file", "write a line for each", {file, 1, 1});

@@ -161,4 +161,13 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   return checkout;
 }
 
+Result<Source> find_source(const std::string& repository, const std::string& revision,
+                           Backend& backend) {
+  const Repository source = TRY(find_repository(repository));
+  return Source {
+    .commit = TRY(resolve(source, revision, backend))
+    , .extent = sha256(extent_of(source.common))
+  };
+}
+
 }  // namespace hermetic::task

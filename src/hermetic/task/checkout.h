@@ -28,4 +28,12 @@ struct Checkout {
                                          const std::vector<std::string>& sparse, Cache& cache,
                                          Backend& backend);
 
+// What a checkout is made of, without making it.
+struct Source {
+  std::string commit;  // that the revision stands for now
+  std::string extent;  // a digest: which submodules are there, and how much history
+};
+[[nodiscard]] Result<Source> find_source(const std::string& repository, const std::string& revision,
+                                         Backend& backend);
+
 }  // namespace hermetic::task

@@ -70,4 +70,16 @@ Result<CachedTree> find_snapshot(const std::string& name, const Checkout& checko
   return found;
 }
 
+Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache) {
+  TRY(check_task_name(name));
+  const auto gone = [&](const std::string&) -> Result<std::string> {
+    return invalid(fmt::format("there is no snapshot '{}', or it was changed", printable(name)),
+                   "make it: hermetic task snapshot NAME");
+  };
+  const std::string key = first_line_of(file_of(name, cache));
+  if (key.size() != 64) return gone("");
+  return TRY(cache.get("snapshot", key, gone))
+  .facts;
+}
+
 }  // namespace hermetic::task

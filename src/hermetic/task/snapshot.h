@@ -22,4 +22,7 @@ namespace hermetic::task {
 [[nodiscard]] Result<CachedTree> find_snapshot(const std::string& name, const Checkout& checkout,
                                                const PythonEnvironment& environment, Cache& cache);
 
+// What a snapshot is and what it lies over, as a text that is the same for equal ones.
+[[nodiscard]] Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache);
+
 }  // namespace hermetic::task

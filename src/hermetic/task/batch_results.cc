@@ -1,0 +1,272 @@
+#include "hermetic/task/batch_results.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "hermetic/base/file_text.h"
+#include "hermetic/base/file_tree.h"
+#include "hermetic/base/text.h"
+#include "hermetic/record/bounded_json.h"
+
+namespace hermetic::task {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kMaking = ".making-";       // before the name of a folder
+constexpr std::string_view kBegin = "{\"attempts\":";  // of every line: keys are sorted
+
+std::optional<Failure> failure_named(const std::string& name) {
+  for (const Failure failure :
+       {Failure::None, Failure::Command, Failure::Timeout, Failure::OutOfMemory, Failure::Limit,
+        Failure::Violation, Failure::Signal, Failure::Infra})
+    if (to_string(failure) == name) return failure;
+  return std::nullopt;
+}
+
+std::optional<std::string> text_at(const json& line, const char* key) {
+  if (!line.contains(key) || !line[key].is_string()) return std::nullopt;
+  return line[key].get<std::string>();
+}
+
+std::optional<Durations> durations_in(const json& line) {
+  if (!line.contains("durations") || !line["durations"].is_object()) return std::nullopt;
+  const json& parts = line["durations"];
+  Durations durations;
+  for (const auto& [key, part] :
+       std::array<std::pair<const char*, std::chrono::nanoseconds Durations::*>, 4>{
+           {{"setup_ms", &Durations::setup},
+            {"guard_ms", &Durations::guard},
+            {"command_ms", &Durations::command},
+            {"cleanup_ms", &Durations::cleanup}}}) {
+    if (!parts.contains(key) || !parts[key].is_number()) return std::nullopt;
+    durations.*part = std::chrono::nanoseconds(static_cast<long>(parts[key].get<double>() * 1e6));
+  }
+  return durations;
+}
+
+bool is_digest(const std::string& text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::optional<BatchResult> parse_result(std::string_view text) {
+  const json line = parse_bounded_json(text);
+  if (!line.is_object() || !text_at(line, "task_id")) return std::nullopt;
+  BatchResult result{.line = std::string(text)};
+  if (!line.contains("number") || !line["number"].is_number_unsigned()) return std::nullopt;
+  result.number = line["number"].get<std::size_t>();
+  result.digest = text_at(line, "digest").value_or("");
+  const std::optional<Failure> failure = failure_named(text_at(line, "failure").value_or(""));
+  if (!is_digest(result.digest) || !failure) return std::nullopt;
+  result.failure = *failure;
+  if (*failure == Failure::Infra) return result;
+  result.folder = text_at(line, "folder").value_or("");
+  if (result.folder.empty() || result.folder.find('/') != std::string::npos) return std::nullopt;
+  result.durations = durations_in(line);
+  return result;
+}
+
+// It belongs to a task that stands elsewhere now.
+void renumber(BatchResult& result, std::size_t number) {
+  if (result.number == number) return;
+  json line = parse_bounded_json(result.line);
+  line["number"] = number;
+  result.number = number;
+  result.line = line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string lines_of(const std::vector<BatchResult>& results) {
+  std::string text;
+  for (const BatchResult& result : results) text += result.line + "\n";
+  return text;
+}
+
+std::string lines_of(const std::vector<std::optional<BatchResult>>& results) {
+  std::string text;
+  for (const std::optional<BatchResult>& result : results)
+    if (result) text += result->line + "\n";
+  return text;
+}
+
+bool is_there(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+Result<std::string> read_if_there(const std::string& path) {
+  if (!is_there(path)) return std::string();
+  return read_whole_file(path);
+}
+
+// What a batch that was killed has not finished. Nobody else is here.
+Result<void> remove_unfinished(const std::string& folder) {
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, folder));
+  for (const std::string& name : TRY(names_in(directory.get())))
+    if (name.starts_with(kMaking) || name.starts_with("results.jsonl.hermetic-") ||
+        name.starts_with("former.jsonl.hermetic-"))
+      TRY(remove_tree(directory.get(), name));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<BatchResult>> parse_results(std::string_view text, const std::string& file) {
+  std::vector<BatchResult> results;
+  int number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    ++number;
+    const bool is_torn =
+        end == std::string_view::npos && (line.starts_with(kBegin) || kBegin.starts_with(line));
+    if (is_torn) break;
+    std::optional<BatchResult> result;
+    if (end != std::string_view::npos) result = parse_result(line);
+    if (!result)
+      return invalid("the line is no result of a batch",
+                     "name another folder with --out; nothing was changed here", {file, number, 1});
+    results.push_back(std::move(*result));
+    text.remove_prefix(end + 1);
+  }
+  return results;
+}
+
+Result<BatchResults> BatchResults::open(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
+  BatchResults results(folder);
+  results.lock_ = TRY(open_directory(AT_FDCWD, folder + "/."));
+  if (::flock(results.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return unsupported(fmt::format("another batch works in '{}'", printable(folder)),
+                       "wait for it, or choose another folder");
+  results.text_ = TRY(read_if_there(results.file()));
+  results.found_ = TRY(parse_results(results.text_, results.file()));
+  const std::string former = TRY(read_if_there(results.former_file()));
+  results.former_ = TRY(parse_results(former, results.former_file()));
+  TRY(remove_unfinished(folder));
+  return results;
+}
+
+// What is moved from one file to the other is in both for a moment, and never in none.
+Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
+  const std::size_t in_file = found_.size();
+  std::vector<BatchResult> all = std::move(found_);
+  for (const BatchResult& result : all) folders_.insert(result.folder);
+  for (const BatchResult& result : former_) {
+    const bool is_twice = !result.folder.empty() && !folders_.insert(result.folder).second;
+    if (!is_twice) all.push_back(result);
+  }
+  // Of equal work one is as good as the other; but what could not be set up is the last choice.
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < all.size(); ++i) places[all[i].digest].push_back(i);
+  const auto order = [&](std::size_t i) {
+    return std::tuple(all[i].failure == Failure::Infra, i >= in_file, all[i].number, i);
+  };
+  for (auto& [digest, list] : places) std::ranges::sort(list, std::ranges::greater(), order);
+  std::set<std::size_t> taken;
+  results_.assign(wanted.size(), std::nullopt);
+  for (std::size_t place = 0; place < wanted.size(); ++place) {
+    const auto same = places.find(wanted[place].digest);
+    if (same == places.end() || same->second.empty()) continue;
+    const std::size_t i = same->second.back();
+    same->second.pop_back();
+    taken.insert(i);
+    results_[place] = all[i];
+    renumber(*results_[place], wanted[place].number);
+  }
+  std::vector<BatchResult> others;
+  std::vector<BatchResult> moved;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (taken.contains(i)) continue;
+    if (all[i].failure == Failure::Infra) continue;  // nothing came of it
+    if (i < in_file) moved.push_back(all[i]);
+    others.push_back(all[i]);
+  }
+  set_aside_ = moved.size();
+  std::string former_text = lines_of(former_);
+  if (!moved.empty()) {
+    former_text += lines_of(moved);
+    TRY(write_file_whole(former_file(), former_text));
+  }
+  if (const std::string text = lines_of(results_); text != text_)
+    TRY(write_file_whole(file(), text));
+  text_.clear();
+  former_ = std::move(others);
+  if (const std::string text = lines_of(former_); text != former_text) {
+    if (!text.empty())
+      TRY(write_file_whole(former_file(), text));
+    else if (::unlink(former_file().c_str()) != 0 && errno != ENOENT)
+      return system_error(fmt::format("cannot remove '{}'", printable(former_file())), errno);
+  }
+  appending_ = UniqueFd(
+      ::open(file().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!appending_.is_open())
+    return system_error(fmt::format("cannot write '{}'", printable(file())), errno);
+  return {};
+}
+
+std::string BatchResults::new_folder(std::size_t number, const std::string& task_id) {
+  const std::string usual = fmt::format("{:06}-{}", number, task_id);
+  std::string name = usual;
+  // A former result may have it, or somebody who is not of this batch.
+  for (unsigned i = 2; folders_.contains(name) || is_there(folder_ + "/" + name); ++i)
+    name = fmt::format("{}-{}", usual, i);
+  folders_.insert(name);
+  return name;
+}
+
+std::string BatchResults::making(const std::string& name) const {
+  return fmt::format("{}/{}{}", folder_, kMaking, name);
+}
+
+Result<void> BatchResults::append(std::string_view text) {
+  struct stat status = {};
+  const auto failed = [&] {
+    const int os_error = errno;
+    (void)::ftruncate(appending_.get(), status.st_size);  // half a line helps nobody
+    return system_error(fmt::format("cannot write '{}'", printable(file())), os_error,
+                        "what is in it stays; the same command goes on from there");
+  };
+  if (::fstat(appending_.get(), &status) != 0)
+    return system_error(fmt::format("cannot look at '{}'", printable(file())), errno);
+  while (!text.empty()) {
+    const ssize_t size = ::write(appending_.get(), text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return failed();
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return {};
+}
+
+Result<void> BatchResults::add(std::size_t place, BatchResult result) {
+  const std::string folder = folder_ + "/" + result.folder;
+  if (!result.folder.empty() && ::rename(making(result.folder).c_str(), folder.c_str()) != 0)
+    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
+  in_order_ = false;
+  if (Result<void> written = append(result.line + "\n"); !written) {
+    if (!result.folder.empty()) (void)remove_tree(AT_FDCWD, folder);
+    return written;
+  }
+  results_[place] = std::move(result);
+  return {};
+}
+
+Result<void> BatchResults::finish() {
+  if (in_order_) return {};
+  TRY(write_file_whole(file(), lines_of(results_)));
+  in_order_ = true;
+  return {};
+}
+
+}  // namespace hermetic::task
