@@ -30,6 +30,10 @@ std::string reason_for(const Outcome& outcome, int exit_code) {
                            : failure_of(outcome.ending);
 }
 
+std::string as_kept(const Captured& stream) {
+  return stream.truncated ? stream.text + "\n[hermetic: more was not kept]\n" : stream.text;
+}
+
 }  // namespace
 
 Result<std::optional<SigningKey>> key_from_environment() {
@@ -70,10 +74,12 @@ Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& argumen
   evidence->origin_ = origin_of(arguments, spec);
   const std::string events_file = TRY(evidence->folder_.place_of("events.jsonl"));
   evidence->events_ = TRY(EventsFile::make(events_file, redaction));
-  evidence->output_ = TRY(StreamCopy::make(options.standard_output, kMostOutput));
-  evidence->error_ = TRY(StreamCopy::make(options.standard_error, kMostOutput));
-  options.standard_output = evidence->output_->writer();
-  options.standard_error = evidence->error_->writer();
+  if (!options.capture_bytes) {  // which the outcome has, otherwise
+    evidence->output_ = TRY(StreamCopy::make(options.standard_output, kMostOutput));
+    evidence->error_ = TRY(StreamCopy::make(options.standard_error, kMostOutput));
+    options.standard_output = evidence->output_->writer();
+    options.standard_error = evidence->error_->writer();
+  }
   options.digest_outputs = true;
   if (!options.sample_every) options.sample_every = kUsualSampling;
   return evidence;
@@ -95,8 +101,10 @@ Result<void> RunEvidence::finish(const Plan& plan, const Outcome& outcome, int e
                   .breaches = {},
                   .run = std::move(recorder_).finish(plan, outcome, exit_code),
                   .manifest = {},
-                  .standard_output = redaction_.clean(output_->finish()),
-                  .standard_error = redaction_.clean(error_->finish())};
+                  .standard_output = redaction_.clean(output_ ? output_->finish()
+                                                              : as_kept(outcome.standard_output)),
+                  .standard_error = redaction_.clean(error_ ? error_->finish()
+                                                            : as_kept(outcome.standard_error))};
   step.breaches = breaches_of(*step.run, redaction_);
   const std::vector<InputDigest> inputs =
       TRY(digest_inputs(spec_, executed_programs(step.run->processes)));

@@ -5,11 +5,15 @@
 
 #include <charconv>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "cli/backends.h"
 #include "cli/console.h"
+#include "cli/event_sinks.h"
 #include "cli/exit_code.h"
+#include "cli/explanation.h"
+#include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/stop_signals.h"
 #include "cli/task_options.h"
@@ -21,6 +25,10 @@ namespace hermetic::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+bool is_per_task(std::string_view option) {
+  return option == "--keep-changes" || option == "--evidence" || option == "--events";
+}
 
 Result<unsigned> count_of(const Arguments& arguments, std::string_view option, unsigned usual) {
   if (!arguments.has(option)) return usual;
@@ -79,6 +87,73 @@ class ProgressLine {
   Clock::time_point shown_ = begin_;
 };
 
+// Each task has files and folders of its own: what an option names is a name in its folder.
+Result<std::string> name_in_folder(const Arguments& arguments, std::string_view option,
+                                   std::string_view usual) {
+  const std::string name = arguments.last(option);
+  if (!arguments.has(option)) return name;
+  std::set<std::string> taken = {"manifest.json", "stdout.txt", "stderr.txt"};
+  for (const Given& given : arguments.options)
+    if (given.name != option && is_per_task(given.name)) taken.insert(given.value);
+  if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos ||
+      taken.contains(name))
+    return invalid(fmt::format("{} {} is no name that each task can have in its folder", option,
+                               printable(name)),
+                   fmt::format("such as {} {}: it is made beside manifest.json, once for each task",
+                               option, usual));
+  return name;
+}
+
+// As `task run` does it, with what the options ask for in the folder of the task.
+Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Backend& backend,
+                              const RunOptions& wanted, const std::string& folder) {
+  Arguments here = arguments;
+  for (Given& given : here.options)
+    if (is_per_task(given.name)) given.value = folder + "/" + given.value;
+  const Spec spec = TRY(task.spec());
+  const Plan plan = TRY(make_plan(spec, backend.probe()));
+  const Redaction redaction = redaction_for(plan);
+  EventSinks events(redaction);
+  TRY(events.open(here));
+  RunOptions options = wanted;
+  options.prove = arguments.has("--prove");
+  options.observe_files = is_recorded(arguments);
+  options.observe_processes = is_recorded(arguments);
+  std::unique_ptr<RunEvidence> evidence;
+  if (arguments.has("--evidence"))
+    evidence = TRY(RunEvidence::begin(here, spec, redaction, options, events));
+  EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
+  Finished finished = TRY(task.run(backend, options, sink));
+  const Outcome& outcome = finished.outcome;
+  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
+  if (evidence)
+    TRY(evidence->finish(finished.plan, outcome,
+                         exit_code_of(outcome, finished.plan.on_violation)));
+  TRY(events.close());
+  return finished;
+}
+
+Result<task::BatchOptions> batch_options(const Arguments& arguments) {
+  task::BatchOptions options;
+  options.folder = TRY(absolute_path(arguments.last("--out")));
+  options.jobs = TRY(count_of(arguments, "--jobs", std::thread::hardware_concurrency()));
+  options.retries = TRY(count_of(arguments, "--retries", options.retries));
+  options.exit_code = exit_code_of;
+  options.keep_changes = TRY(name_in_folder(arguments, "--keep-changes", "changes"));
+  const std::string evidence = TRY(name_in_folder(arguments, "--evidence", "evidence"));
+  const std::string events = TRY(name_in_folder(arguments, "--events", "events.jsonl"));
+  // Before anything is run: it is not to fail once for each task.
+  if (arguments.has("--key")) (void)TRY(SigningKey::from_file(arguments.last("--key")));
+  if (evidence.empty() && events.empty() && !arguments.has("--prove")) return options;
+  options.record = fmt::format("{}\n{}\n{}\n{}", evidence, events, arguments.has("--prove"),
+                               arguments.last("--key"));
+  options.run = [arguments](task::Task& task, Backend& backend, const RunOptions& wanted,
+                            const std::string& folder) {
+    return run_recorded(arguments, task, backend, wanted, folder);
+  };
+  return options;
+}
+
 }  // namespace
 
 Result<int> task_batch(const Arguments& arguments) {
@@ -87,12 +162,7 @@ Result<int> task_batch(const Arguments& arguments) {
   if (!arguments.has("--out")) return invalid("no place for the results", "give --out DIR");
   const std::string text = TRY(read_whole_file(file));
   std::vector<task::BatchTask> tasks = TRY(task::parse_batch(text, file, usual));
-  task::BatchOptions options;
-  options.folder = TRY(absolute_path(arguments.last("--out")));
-  options.jobs = TRY(count_of(arguments, "--jobs", std::thread::hardware_concurrency()));
-  options.retries = TRY(count_of(arguments, "--retries", options.retries));
-  if (arguments.has("--keep-changes")) options.keep_changes = "changes";
-  options.exit_code = exit_code_of;
+  task::BatchOptions options = TRY(batch_options(arguments));
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   task::Batch batch(std::move(tasks), std::move(options), cache, *backend);

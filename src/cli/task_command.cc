@@ -106,7 +106,12 @@ Result<int> make_snapshot(const Arguments& arguments) {
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));
-  const Outcome outcome = TRY(run_plan(*backend, plan, RunOptions(), events, task.durations()));
+  RunOptions options;
+  options.prove = arguments.has("--prove");
+  options.observe_files = is_recorded(arguments);
+  options.observe_processes = is_recorded(arguments);
+  const Outcome outcome = TRY(run_plan(*backend, plan, options, events, task.durations()));
+  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
   TRY(events.close());
   const int exit_code = exit_code_of(outcome, plan.on_violation);
   if (exit_code == kSuccess) TRY(task.freeze(name, cache));
@@ -123,6 +128,8 @@ int task_main(std::span<char* const> words) {
   Result<int> exit_code =
       invalid(fmt::format("'hermetic task' cannot '{}'", printable(act)),
               "hermetic task run|batch|snapshot|selftest, see 'hermetic task --help'");
+  if (const Result<void> checked = check_options_of_act(act, *arguments); !checked)
+    return report(checked.error());
   if (act == "run" && arguments->words.size() == 1) exit_code = run_task(*arguments);
   if (act == "snapshot" && arguments->words.size() == 2) exit_code = make_snapshot(*arguments);
   if (act == "batch" && arguments->words.size() == 2) exit_code = task_batch(*arguments);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
 #include "cli/commands.h"
@@ -36,7 +37,49 @@ Result<NetworkPolicy> only_host_of(const std::string& url) {
   return NetworkPolicy::allow_hosts({host});
 }
 
+// Options that one of the acts could do nothing with: who gives them expects something.
+struct Meaningless {
+  std::string_view act;
+  std::string_view option;
+  std::string_view remedy;
+};
+constexpr std::string_view kForBatch = "it is for 'hermetic task batch'";
+constexpr std::string_view kForRun = "it is for 'hermetic task run' and 'hermetic task batch'";
+constexpr std::string_view kCache = "it is prepared in the cache, which HERMETIC_CACHE names";
+constexpr std::array<Meaningless, 20> kMeaningless = {{
+    {"run", "--out", kForBatch},
+    {"run", "--jobs", kForBatch},
+    {"run", "--retries", kForBatch},
+    {"batch", "--manifest", "each task has its manifest.json below --out"},
+    {"snapshot", "--out", kForBatch},
+    {"snapshot", "--jobs", kForBatch},
+    {"snapshot", "--retries", kForBatch},
+    {"snapshot", "--manifest", kForRun},
+    {"snapshot", "--metrics", kForRun},
+    {"snapshot", "--evidence", kForRun},
+    {"snapshot", "--key", kForRun},
+    {"snapshot", "--keep-changes", "a snapshot keeps them; start from it with --from"},
+    {"snapshot", "--scratch", kCache},
+    {"selftest", "--out", kForBatch},
+    {"selftest", "--jobs", kForBatch},
+    {"selftest", "--retries", kForBatch},
+    {"selftest", "--evidence", kForRun},
+    {"selftest", "--key", kForRun},
+    {"selftest", "--events", kForRun},
+    {"selftest", "--keep-changes", kForRun},
+}};
+
 }  // namespace
+
+Result<void> check_options_of_act(std::string_view act, const Arguments& arguments) {
+  for (const Meaningless& row : kMeaningless)
+    if (row.act == act && arguments.has(row.option))
+      return invalid(fmt::format("'hermetic task {}' takes no {}", act, row.option),
+                     std::string(row.remedy));
+  if (arguments.has("--key") && !arguments.has("--evidence"))
+    return invalid("--key without --evidence", "there is nothing to sign");
+  return {};
+}
 
 Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs_id) {
   task::TaskRequest request;
@@ -88,13 +131,15 @@ const Subcommand& task_description() {
             {"--config", "FILE", "names models, tokenizers and quantization for the manifest"},
             {"--from", "NAME", "start from what 'task snapshot NAME' has made"},
             {"--scratch", "DIR", "where the folder of the run is while it lasts (scratch)"},
-            {"--manifest", "FILE", "write down what was run, how, and what came of it"},
+            {"--manifest", "FILE", "write down what was run, how, and what came of it (not batch)"},
             {"--metrics", "FILE", "write down how long it all took"},
             {"--keep-changes", "DIR",
-             "keep what the command changed in the worktree in DIR (batch: beside each result)"},
-            {"--evidence", "DIR", "leave a folder that others can check: DIR"},
+             "keep what the command changed in the worktree in DIR (batch: a name in each folder)"},
+            {"--evidence", "DIR",
+             "leave a folder that others can check: DIR (batch: a name in each folder)"},
             {"--key", "FILE", "sign the evidence"},
-            {"--events", "FILE", "write a line of JSON to FILE for each event"},
+            {"--events", "FILE",
+             "write a line of JSON to FILE for each event (batch: a name in each folder)"},
             {"--prove", "", "first try inside what must fail there"},
             {"--out", "DIR",
              "batch: the folder of the results; one that was begun is gone on with"},

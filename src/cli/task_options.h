@@ -11,6 +11,9 @@ enum class NeedsId { Yes, No };
 [[nodiscard]] Result<task::TaskRequest> task_request(const Arguments& arguments,
                                                      NeedsId needs_id = NeedsId::Yes);
 
+// Fails if an option is given that "run", "batch", "snapshot" or "selftest" can do nothing with.
+[[nodiscard]] Result<void> check_options_of_act(std::string_view act, const Arguments& arguments);
+
 // hermetic task batch FILE: the tasks of a file, several at once.
 [[nodiscard]] Result<int> task_batch(const Arguments& arguments);
 

@@ -46,7 +46,8 @@ struct Round {
   bool clean = false;
 };
 
-Result<Round> run_once(const task::TaskRequest& request, Cache& cache, Backend& backend) {
+Result<Round> run_once(const task::TaskRequest& request, bool prove, Cache& cache,
+                       Backend& backend) {
   task::Task task = TRY(task::Task::set_up(request, cache, backend));
   print(fmt::format("Hermetic environment created at {}\n", printable(task.scratch_path())));
   print(fmt::format("Worktree SHA: {}\n", task.checkout().commit));
@@ -54,6 +55,7 @@ Result<Round> run_once(const task::TaskRequest& request, Cache& cache, Backend& 
   RunOptions options;
   options.standard_input = -1;
   options.capture_bytes = std::size_t{1} << 20U;
+  options.prove = prove;
   const Finished finished = TRY(task.run(backend, options, events));
   task::TaskRecord record = TRY(
       task::record_of(task, finished, exit_code_of(finished.outcome, finished.plan.on_violation)));
@@ -90,7 +92,7 @@ Result<int> task_selftest(const Arguments& arguments) {
   for (int i = 0; i < 2; ++i) {
     print(fmt::format("Running hermetic selftest with task_id={}, seed={}\n", request.id,
                       *request.seed));
-    rounds.push_back(TRY(run_once(request, cache, *backend)));
+    rounds.push_back(TRY(run_once(request, arguments.has("--prove"), cache, *backend)));
   }
   const bool same = rounds[0].stable_hash == rounds[1].stable_hash;
   const bool equal = rounds[0].said == rounds[1].said;

@@ -30,8 +30,8 @@ results_say_what_came_out() {
     line change 'echo out; echo err >&2; echo other >new; exit 3'
     line work 'sleep 0.2; exec python -c \"x = bytearray(100000000)\"'
   } >tasks.jsonl
-  run -1 batch --keep-changes unused # they are kept beside each result
-  [ ! -e unused ]
+  run -1 batch --keep-changes changes # a name beside each result
+  [ ! -e changes ]
   python3 - <<'PYTHON'
 import hashlib
 import json
@@ -85,6 +85,64 @@ wanted = rf"\[{'█' * 24}\] 4/4  (\d+\.\d)/s  1 failed\r\n4 tasks: 4 done now, 
 found = re.match(wanted, last)
 assert found and 0 < float(found[1]) <= 5, (wanted, last)
 PYTHON
+  nothing_left
+}
+
+records_of_each() {
+  { line a 'echo said; echo more >>file; cat /nowhere/at/all; true'; line b 'echo other'; } >tasks.jsonl
+  hermetic key new key
+  batch --keep-changes kept --evidence proof --events trail.jsonl --key key --prove
+  for folder in 000001-a 000002-b; do
+    hermetic verify-evidence --key key.pub "out/$folder/proof"
+    cmp "out/$folder/stdout.txt" "out/$folder/proof/stdout.txt"
+    grep -q '"kind":"ended"' "out/$folder/trail.jsonl"
+  done
+  grep -q /nowhere/at/all out/000001-a/trail.jsonl
+  [ "$(cat out/000001-a/kept/file)" = "$(printf 'one\nmore')" ]
+  [ "$(find out -name '.*' | wc -l)" = 0 ]
+  [ "$(values clean | sort -u)" = True ]
+  nothing_left
+}
+@test "each task of a batch leaves evidence, events and changes in its folder" { as_both records_of_each; }
+
+@test "an option that could do nothing is refused by name, before anything runs" {
+  line a 'touch ran' >tasks.jsonl
+  refused() { # ACT OPTION: what is said
+    run -2 hermetic task "$@" --repo repo
+    [ "${#lines[@]}" = 2 ]
+    [[ ${lines[1]} == '  hint: '* ]]
+    [ ! -e out ]
+  }
+  refused batch tasks.jsonl --out out --manifest m
+  [[ $output == *"'hermetic task batch' takes no --manifest"*manifest.json* ]]
+  refused batch tasks.jsonl --out out --key k
+  [[ $output == *'--key without --evidence'* ]]
+  for option in --keep-changes --evidence --events; do
+    for name in /tmp/x a/b ../x .x stdout.txt ''; do
+      refused batch tasks.jsonl --out out "$option=$name"
+      [[ $output == *"$option $name is no name that each task can have in its folder"* ]]
+    done
+  done
+  refused batch tasks.jsonl --out out --events x --evidence x
+  run -2 hermetic task batch tasks.jsonl --out out --evidence x --key tasks.jsonl --repo repo
+  [ ! -e out ]
+  for option in --manifest --metrics --evidence --key --keep-changes --scratch --out --jobs --retries; do
+    refused snapshot name "$option" x
+    [[ $output == *"'hermetic task snapshot' takes no $option"* ]]
+  done
+  for option in --evidence --key --events --keep-changes --out --jobs --retries; do
+    refused selftest "$option" x
+    [[ $output == *"'hermetic task selftest' takes no $option"* ]]
+  done
+  for option in --out --jobs --retries; do
+    refused run --task-id a "$option" x
+    [[ $output == *"'hermetic task run' takes no $option"* ]]
+  done
+}
+
+@test "a snapshot tells its events, and proves what it is asked to" {
+  hermetic task snapshot ready --repo repo --events trail.jsonl --prove -- sh -c 'cat /nowhere/at/all; true'
+  grep -q /nowhere/at/all trail.jsonl
   nothing_left
 }
 
