@@ -189,6 +189,15 @@ Result<int> task_batch(const Arguments& arguments) {
     print(fmt::format("{} tasks: {} done now, {} before, {} failed, {} of them not the command's\n",
                       progress->total, progress->done - progress->resumed, progress->resumed,
                       progress->failed, progress->infra));
+  if (progress->why_infra && !arguments.has("--quiet")) {
+    Error why = *progress->why_infra;
+    const std::string place = to_string(why.origin);
+    why.message = fmt::format("could not be set up: {} of {} tasks, the first because {}{}{}",
+                              progress->infra, progress->total, place, place.empty() ? "" : ": ",
+                              why.message);
+    why.origin = {};
+    complain(why);
+  }
   return progress->infra != 0 ? kFailed : progress->failed != 0 ? 1 : kSuccess;
 }
 

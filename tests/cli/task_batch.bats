@@ -235,11 +235,60 @@ nonsense
 {"task_id": "x", "command": ["true"], "seed": -1}
 {"task_id": "x", "command": ["true"], "sead": 1}
 {"task_id": "x", "command": ["true"], "spec": {"limits": {"memroy": "1G"}}}
+{"task_id": "x", "task_id": "y", "command": ["true"]}
+{"task_id": "x", "command": ["true"], "spec": {"environment": {"set": {"A": "1", "A": "2"}}}}
+{"task_id": "x", "command": ["true"], "spec": {"version": 9}}
+{"task_id": "x", "command": ["true"], "spec": {"targets": {"a": {"command": ["true"]}}}}
+{"task_id": "x", "command": ["echo", 1]}
+{"task_id": "x", "command": ["echo", null]}
+{"task_id": "x", "command": ["echo", "\u0000"]}
+{"task_id": "x", "spec": {"command": ["echo", true]}}
+{"task_id": "x", "command": []}
 LINES
   : >tasks.jsonl
   run -2 batch
   run -2 hermetic task batch tasks.jsonl --repo repo
 }
+
+any_letters() {
+  cat >tasks.jsonl <<'LINES'
+{"task_id": "a", "command": ["printf", "%s.", "\u2028", "\u0085", "\u007f", "\ufeff", "\ud83d\ude00", "\u0001", "\t\\u0041"]}
+{"task_id": "b", "spec": {"version": 1, "environment": {"set": {"A": "\u2028\ud83d\ude00"}}, "command": ["sh", "-c", "printf %s \"$A\""]}}
+{"task_id": "c"}
+LINES
+  batch -- printf $'\xff' # of the caller, who is not bound to JSON
+  [ "$(cat out/000001-a/stdout.txt)" = $'\u2028.\u0085.\u007f.\ufeff.\U0001f600.\u0001.\t\\u0041.' ]
+  [ "$(cat out/000002-b/stdout.txt)" = $'\u2028\U0001f600' ]
+  [ "$(cat out/000003-c/stdout.txt)" = $'\xff' ]
+}
+@test "the words of a command can have any letters" { as_both any_letters; }
+
+what_is_missing() {
+  { line a true; echo; line b true '"spec": {"inputs": ["/no/such/input"]}'; line c true '"lockfile": "no.lock"'
+    line d true '"config": "no.yaml"'; line e true '"repo": "/no/repo"'
+    line f true '"spec": {"limits": {"disk_read_rate": "1"}}'; line g true; } >tasks.jsonl
+  run -125 batch --retries 5
+  [ "$(values number | tr '\n' ' ')" = '1 3 4 5 6 7 8 ' ]
+  [ "$(values failure | sed -n 2,5p | sort -u)" = infra ]
+  [ "$(values attempts | sort -u)" = 1 ] # nothing of it would get better
+  [[ $(values error) == *"tasks.jsonl:3:1: "*/no/such/input*"'no.lock'"*"'no.yaml'"*/no/repo* ]]
+  line a true >tasks.jsonl
+  run -125 hermetic task batch tasks.jsonl --out other --repo no-repo
+  [[ $output == *'could not be set up: 1 of 1 tasks, the first because '*no-repo* ]]
+}
+@test "what is missing is named with its line, and is not tried again" { as_both what_is_missing; }
+
+metrics_of_all() {
+  { line a true; line b true; } >tasks.jsonl
+  batch --metrics first.json
+  batch --metrics second.json
+  cmp first.json second.json
+  grep -q '"runs": 2' first.json
+  line c true >>tasks.jsonl
+  batch --metrics first.json
+  grep -q '"runs": 3' first.json
+}
+@test "metrics are those of all results, whenever they were made" { as_both metrics_of_all; }
 
 prepared_once() {
   hermetic task snapshot ready --repo repo -- sh -euc 'echo built >artifact; rm file; mkdir /task/venv/more; echo s >/task/scratch/s'

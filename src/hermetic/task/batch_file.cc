@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,35 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 8> kKeys = {"task_id",  "command", "sha",  "seed",
                                                    "lockfile", "config",  "repo", "spec"};
+
+// Of two values of one key, readers of JSON take one or the other.
+std::optional<std::string> key_given_twice(std::string_view text) {
+  std::vector<std::set<std::string>> open;
+  std::optional<std::string> twice;
+  const json parsed = json::parse(
+      text,
+      [&](int /*depth*/, json::parse_event_t event, json& value) {
+        if (event == json::parse_event_t::object_start) open.emplace_back();
+        if (event == json::parse_event_t::object_end) open.pop_back();
+        if (event == json::parse_event_t::key &&
+            !open.back().insert(value.get<std::string>()).second)
+          twice = value.get<std::string>();
+        return true;
+      },
+      false);
+  return parsed.is_discarded() ? std::nullopt : twice;
+}
+
+// What is said on a line was written there, and not in a file of its own.
+void set_origin(Draft& draft, const Origin& origin) {
+  for (Declaration& declaration : draft.declarations) declaration.origin = origin;
+  for (auto& [key, place] : draft.origins) place = origin;
+}
+
+bool is_list_of_texts(const json& value) {
+  return value.is_array() &&
+         std::ranges::all_of(value, [](const json& word) { return word.is_string(); });
+}
 
 class LineReader {
  public:
@@ -68,14 +99,22 @@ class LineReader {
     json spec = line_.value("spec", json::object());
     if (!spec.is_object()) return refuse("has a bad 'spec'", "write the keys of a spec file");
     if (line_.contains("command")) spec["command"] = line_["command"];
-    if (!spec.contains("command")) spec["command"] = usual.command;
-    spec["version"] = 1;
-    const Result<Project> project = parse_project(spec.dump(), origin_.source, "/");
+    const bool has_command = spec.contains("command");
+    if (!has_command) spec["command"] = {"true"};  // a file needs one
+    if (!is_list_of_texts(spec["command"]))
+      return refuse("has a bad 'command'", "write a list of texts");
+    if (!spec.contains("version")) spec["version"] = 1;
+    // Escaped: what JSON may have as it is, YAML may not.
+    Result<Project> project = parse_project(spec.dump(-1, ' ', true), origin_.source, "/");
     if (!project) {
       Error error = project.error();
       error.origin = origin_;
       return error;
     }
+    if (!project->targets.empty())
+      return refuse("has 'targets' in its 'spec'", "write a line for each");
+    if (!has_command) project->defaults.command.clear();
+    set_origin(project->defaults, origin_);
     return overlay(usual, project->defaults);
   }
 
@@ -99,6 +138,9 @@ Result<std::vector<BatchTask>> parse_batch(std::string_view text, const std::str
     if (parsed.is_discarded())
       return invalid("the line is no JSON", "write one JSON object on each line",
                      {file, static_cast<int>(number), 1});
+    if (const std::optional<std::string> key = key_given_twice(line); key)
+      return invalid(fmt::format("the task has the key '{}' twice", printable(*key)),
+                     "remove one of the two", {file, static_cast<int>(number), 1});
     BatchTask task{.number = number, .request = {}};
     task.request = TRY(LineReader(file, number, std::move(parsed)).read(usual));
     tasks.push_back(std::move(task));
