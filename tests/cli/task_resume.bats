@@ -328,3 +328,31 @@ SERVER
   as_both never_answers
   kill "$server"
 }
+
+locked_by_another() {
+  line a true >tasks.jsonl
+  batch
+  rm -r out
+  local lock
+  lock=$(find "$HERMETIC_CACHE" -maxdepth 1 -name 'venv-*.lock' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2) # just used
+  "${prefix[@]}" flock --exclusive --no-fork "$lock" sleep 60 3>&- &
+  local other=$!
+  for _ in $(seq 100); do
+    if ! flock --exclusive --nonblock "$lock" true; then break; fi
+    sleep 0.05
+  done
+  begin_batch
+  sleep 0.5
+  SECONDS=0
+  end_batch 125
+  ((SECONDS <= 5))
+  begin_batch # the control: it waits, and goes on
+  sleep 0.5
+  kill -0 "$pid"
+  kill "$other"
+  wait "$pid"
+  wait "$other" || true
+  [ "$(values failure)" = none ]
+  nothing_left
+}
+@test "who interrupts a batch need not wait for another that makes the same environment" { as_both locked_by_another; }

@@ -199,11 +199,14 @@ Result<BatchProgress> Batch::run(const std::function<void(const BatchProgress&)>
   on_progress_ = on_progress;
   progress_.total = tasks_.size();
   results_ = TRY(BatchResults::open(options_.folder));
-  TRY(find_work());
+  cache_.give_up_when([this] { return stopper_.is_stopped(); });
+  const Result<void> found = find_work();
   std::vector<std::thread> workers;
-  for (unsigned i = 0; i < std::max(options_.jobs, 1U); ++i)
+  for (unsigned i = 0; found && i < std::max(options_.jobs, 1U); ++i)
     workers.emplace_back([this] { work(); });
   for (std::thread& worker : workers) worker.join();
+  cache_.give_up_when({});
+  if (!found) return found.error();
   const Result<void> in_order = results_->finish();
   if (error_) return *error_;
   if (!in_order) return in_order.error();

@@ -8,10 +8,12 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "hermetic/base/current_directory.h"
@@ -40,12 +42,6 @@ Result<UniqueFd> open_at(int parent, const std::string& name, int flags, mode_t 
   UniqueFd file(::openat(parent, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!file.is_open()) return failed("open", name, errno);
   return file;
-}
-
-Result<void> lock(int file, int how, const std::string& name) {
-  while (::flock(file, how) != 0)
-    if (errno != EINTR) return failed("lock", name, errno);
-  return {};
 }
 
 Result<std::string> read_text(int directory, const std::string& name) {
@@ -131,6 +127,18 @@ bool Cache::is_intact(int entry, const std::string& name) const {
   const std::lock_guard guard(seen_->mutex);
   seen_->entries.insert(name);
   return true;
+}
+
+// Nothing but a signal could end a call that waits, and signals come to other threads.
+Result<void> Cache::lock(int file, int how, const std::string& name) const {
+  constexpr std::chrono::milliseconds kPause(20);
+  while (::flock(file, stopped_ ? how | LOCK_NB : how) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return failed("lock", name, errno);
+    if (stopped_()) return failed("wait for", name, ECANCELED);
+    std::this_thread::sleep_for(kPause);
+  }
+  return {};
 }
 
 // The lock stands beside the entry: it outlives what is made anew.

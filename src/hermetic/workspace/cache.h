@@ -39,6 +39,10 @@ class Cache {
   [[nodiscard]] Result<CachedTree> get(const std::string& kind, const std::string& key,
                                        const Make& make);
 
+  // From now on whoever waits in get() for another process fails once this is true. Not while
+  // somebody is in get(); nothing: waits as long as it takes.
+  void give_up_when(std::function<bool()> stopped) { stopped_ = std::move(stopped); }
+
   [[nodiscard]] const std::string& path() const { return path_; }
 
   // Removes trees that nobody has used for so many days and nobody uses now. Returns their names.
@@ -57,10 +61,12 @@ class Cache {
     std::set<std::string> entries;
   };
   [[nodiscard]] bool is_intact(int entry, const std::string& name) const;
+  [[nodiscard]] Result<void> lock(int file, int how, const std::string& name) const;
 
   std::string path_;
   UniqueFd directory_;
   std::unique_ptr<Seen> seen_;
+  std::function<bool()> stopped_;
 };
 
 }  // namespace hermetic

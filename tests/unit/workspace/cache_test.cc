@@ -228,6 +228,7 @@ TEST_F(Caches, MakeOnceForManyProcesses) {
     const pid_t child = ::fork();
     if (child == 0) {
       Cache cache = open();
+      if (i % 2 == 1) cache.give_up_when([] { return false; });  // waits in another way
       const Result<CachedTree> tree = cache.get("kind", "key", maker());
       ::_exit(tree && content_of(*tree) == "made" ? (tree->made ? 1 : 0) : 2);
     }
@@ -242,6 +243,20 @@ TEST_F(Caches, MakeOnceForManyProcesses) {
     makers += WEXITSTATUS(status);
   }
   EXPECT_EQ(makers, 1);
+}
+
+TEST_F(Caches, NeedNotBeWaitedFor) {
+  Cache cache = open();
+  Cache other = open();
+  int asked = 0;
+  other.give_up_when([&] { return ++asked == 3; });
+  const Result<CachedTree> made = cache.get("kind", "key", [&](const std::string& place) {
+    const Result<CachedTree> waited = other.get("kind", "key", maker());
+    EXPECT_FALSE(waited);
+    return maker()(place);
+  });
+  ASSERT_TRUE(made);
+  EXPECT_EQ(asked, 3);
 }
 
 TEST_F(Caches, RemoveWhatNobodyHasUsedForLong) {
