@@ -302,7 +302,7 @@ prepared_once() {
   run -2 hermetic task run --repo repo --task-id fork --from broken -- true
   git -C repo commit --quiet --allow-empty -m two
   run -2 hermetic task run --repo repo --task-id fork --from ready -- true
-  [[ $output == *'another commit or environment'* ]]
+  [[ $output == *'was made with another commit'* ]]
   nothing_left
 }
 @test "any number of tasks start from what was prepared once" { as_both prepared_once; }

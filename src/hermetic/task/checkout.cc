@@ -102,16 +102,18 @@ std::vector<std::string> folders_of(const Repository& source) {
   return folders;
 }
 
-Result<std::string> lines_of(const std::vector<std::string>& directories) {
-  std::string lines;
-  for (const std::string& directory : directories) {
+// In one order and one spelling: who names the same directories gets the same tree.
+Result<std::vector<std::string>> normal_directories(std::vector<std::string> directories) {
+  for (std::string& directory : directories) {
+    while (directory.ends_with('/')) directory.pop_back();
     if (directory.empty() || directory.find('\n') != std::string::npos ||
         directory.starts_with('/') || ("/" + directory + "/").find("/../") != std::string::npos)
       return invalid(fmt::format("'{}' is no directory of a repository", printable(directory)),
                      "name it from the top of the repository, such as src/library");
-    lines += directory + "\n";
   }
-  return lines;
+  std::ranges::sort(directories);
+  directories.erase(std::ranges::unique(directories).begin(), directories.end());
+  return directories;
 }
 
 // A name, a tag, a short digest: git says which commit that is.
@@ -140,9 +142,11 @@ Result<std::string> resolve(const Repository& source, const std::string& revisio
 
 Result<Checkout> check_out(const std::string& repository, const std::string& revision,
                            const std::vector<std::string>& sparse, Cache& cache, Backend& backend) {
-  const std::string wanted = TRY(lines_of(sparse));
-  const Repository source = TRY(find_repository(repository));
   Checkout checkout;
+  checkout.directories = TRY(normal_directories(sparse));
+  std::string wanted;
+  for (const std::string& directory : checkout.directories) wanted += directory + "\n";
+  const Repository source = TRY(find_repository(repository));
   checkout.commit = TRY(resolve(source, revision, backend));
   // What the script makes of a commit is part of what the tree is made of.
   const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,

@@ -15,6 +15,7 @@ struct Checkout {
   std::string commit;
   std::string tree;                // the digest that git gives to its content
   std::string missing_submodules;  // names, separated by spaces, that the source does not have
+  std::vector<std::string> directories;  // of which alone there are files; none: all. Sorted
   CachedTree cached;
 };
 

@@ -9,27 +9,69 @@
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/task/preparation.h"
 #include "hermetic/workspace/run_folder.h"
 
 namespace hermetic::task {
 namespace {
 
+// With what they lie over they have to fit into one temp.
+constexpr std::size_t kMostSnapshotLayers = 32;
+
 std::string file_of(const std::string& name, const Cache& cache) {
   return fmt::format("{}/snapshots/{}", cache.path(), name);
 }
 
-// What it lies over. A layer means nothing over another one.
-std::string ground(const Checkout& checkout, const PythonEnvironment& environment) {
-  return fmt::format("checkout {}\nenvironment {}\n", checkout.commit, environment.hash);
+// One part of the ground: its line in the facts, and what to say if it is another one.
+struct GroundPart {
+  const char* key;
+  std::string Ground::*value;
+  const char* what;
+  const char* remedy;
+};
+constexpr GroundPart kGroundParts[] = {
+    {"checkout", &Ground::commit, "commit", "name it with --sha"},
+    {"directories", &Ground::directories, "part of the repository", "name the same with --sparse"},
+    {"missing", &Ground::missing_submodules, "set of submodules",
+     "fetch the same into the repository"},
+    {"environment", &Ground::environment, "Python environment",
+     "name the same --lockfile and --python as then"},
+    {"packages", &Ground::packages, "set of packages of npm",
+     "name the same --node-lockfile as then"}};
+
+// A line for each part that there is.
+std::string lines_of(const Ground& ground) {
+  std::string lines;
+  for (const GroundPart& part : kGroundParts)
+    if (const std::string& value = ground.*part.value; !value.empty())
+      lines += fmt::format("{} {}\n", part.key, value);
+  return lines;
+}
+
+Result<void> check_ground(const std::string& name, const std::string& facts, const Ground& ground) {
+  for (const GroundPart& part : kGroundParts) {
+    const std::string made_over = fact(facts, part.key);
+    if (made_over == ground.*part.value) continue;
+    return invalid(fmt::format("the snapshot '{}' was made with another {}: {}, not {}",
+                               printable(name), part.what, made_over.empty() ? "none" : made_over,
+                               (ground.*part.value).empty() ? "none" : ground.*part.value),
+                   fmt::format("{}, or make it anew", part.remedy));
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<void> keep_snapshot(const std::string& name, const std::string& hash,
-                           const std::string& run_folder, const Checkout& checkout,
-                           const PythonEnvironment& environment, Cache& cache) {
+                           const std::string& run_folder, const Ground& ground,
+                           const Snapshot* over, Cache& cache) {
   TRY(check_task_name(name));
-  const std::string facts = fmt::format("{}task {}\n", ground(checkout, environment), hash);
+  if (over != nullptr && over->layers.size() >= kMostSnapshotLayers)
+    return unsupported(fmt::format("the snapshot '{}' would be the {}th over another",
+                                   printable(name), over->layers.size()),
+                       "make one of all their commands");
+  std::string facts = fmt::format("{}task {}\n", lines_of(ground), hash);
+  if (over != nullptr) facts += fmt::format("over {}\n", over->keys.front());
   // Two setups of one task may have made different things: each is kept by itself.
   const std::string key = sha256(facts + run_folder);
   const CachedTree kept =
@@ -45,29 +87,34 @@ Result<void> keep_snapshot(const std::string& name, const std::string& hash,
         }
         return facts;
       }));
+  // What it lies over was used no earlier than it: it does not go before it.
+  if (over != nullptr)
+    for (const CachedTree& layer : over->layers) layer.touch();
   const std::string folder = cache.path() + "/snapshots";
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
   return write_file_whole(file_of(name, cache), key + "\n");
 }
 
-Result<CachedTree> find_snapshot(const std::string& name, const Checkout& checkout,
-                                 const PythonEnvironment& environment, Cache& cache) {
+Result<Snapshot> find_snapshot(const std::string& name, const Ground& ground, Cache& cache) {
   TRY(check_task_name(name));
-  const std::string key = first_line_of(file_of(name, cache));
-  const auto gone = [&] {
+  const auto gone = [&]() -> Error {
     return invalid(fmt::format("there is no snapshot '{}', or it was changed", printable(name)),
                    "make it: hermetic task snapshot NAME");
   };
-  if (key.size() != 64) return gone();
-  Result<CachedTree> found =
-      cache.get("snapshot", key, [&](const std::string&) -> Result<std::string> { return gone(); });
-  if (!found) return found;
-  if (!found->facts.starts_with(ground(checkout, environment)))
-    return invalid(
-        fmt::format("the snapshot '{}' was made of another commit or environment", printable(name)),
-        "name the same --sha and --lockfile as then, or make it anew");
-  return found;
+  Snapshot snapshot;
+  // The upper one is used first: what lies below it never looks as if it was used earlier.
+  for (std::string key = first_line_of(file_of(name, cache)); !key.empty() || snapshot.keys.empty();
+       key = fact(snapshot.layers.back().facts, "over")) {
+    if (key.size() != 64 || snapshot.keys.size() >= kMostSnapshotLayers) return gone();
+    snapshot.layers.push_back(TRY(cache.get(
+        "snapshot", key, [&](const std::string&) -> Result<std::string> { return gone(); })));
+    snapshot.keys.push_back(std::move(key));
+  }
+  const std::string& facts = snapshot.layers.front().facts;
+  TRY(check_ground(name, facts, ground));
+  snapshot.hash = fact(facts, "task");
+  return snapshot;
 }
 
 Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache) {

@@ -20,7 +20,6 @@
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/preparation.h"
-#include "hermetic/task/snapshot.h"
 #include "hermetic/workspace/kept_changes.h"
 
 namespace hermetic::task {
@@ -60,16 +59,28 @@ Result<void> list(const std::string& top, const std::string& path, int depth, st
   return {};
 }
 
+Ground ground_of(const Checkout& checkout, const PythonEnvironment& environment,
+                 const std::optional<NodeEnvironment>& node) {
+  Ground ground{.commit = checkout.commit,
+                .directories = {},
+                .missing_submodules = checkout.missing_submodules,
+                .environment = environment.hash,
+                .packages = node ? node->hash : ""};
+  for (const std::string& directory : checkout.directories)
+    ground.directories +=
+        fmt::format("{}'{}'", ground.directories.empty() ? "" : " ", printable(directory));
+  return ground;
+}
+
 }  // namespace
 
 Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
-           std::optional<CachedTree> snapshot, RunFolder folder)
+           RunFolder folder)
     : request_(std::move(request)),
       draft_(request_.draft),
       checkout_(std::move(checkout)),
       environment_(std::move(environment)),
       config_(std::move(config)),
-      snapshot_(std::move(snapshot)),
       folder_(std::move(folder)),
       scratch_path_(folder_.path()) {}
 
@@ -82,16 +93,17 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
   std::optional<NodeEnvironment> node;
   if (!request.node.lockfile.empty()) node = TRY(node_environment(request.node, cache, backend));
-  std::optional<CachedTree> snapshot;
+  std::optional<Snapshot> snapshot;
   if (!request.from.empty())
-    snapshot = TRY(find_snapshot(request.from, checkout, environment, cache));
+    snapshot = TRY(find_snapshot(request.from, ground_of(checkout, environment, node), cache));
   const std::string journals = cache.path() + "/journals";
   (void)remove_abandoned_runs(journals);
   RunFolder folder = TRY(RunFolder::make(request.scratch, request.id, journals));
   for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
   Task task(request, std::move(checkout), std::move(environment), std::move(config),
-            std::move(snapshot), std::move(folder));
+            std::move(folder));
   task.node_ = std::move(node);
+  task.snapshot_ = std::move(snapshot);
   task.durations_.setup = Clock::now() - begin;
   return task;
 }
@@ -104,9 +116,16 @@ Task::Layers Task::layers() const {
                 .inputs = environment_.inputs};
   if (node_) layers.worktree.insert(layers.worktree.begin(), node_->cached.path);
   if (!snapshot_) return layers;
-  layers.worktree.insert(layers.worktree.begin(), snapshot_->path + "/worktree");
-  layers.environment.insert(layers.environment.begin(), snapshot_->path + "/venv");
-  layers.scratch = {snapshot_->path + "/scratch"};
+  const auto put_above = [&](std::vector<std::string>& below, const char* part) {
+    std::vector<std::string> above;
+    for (const CachedTree& layer : snapshot_->layers)
+      above.push_back(fmt::format("{}/{}", layer.path, part));
+    below.insert(below.begin(), above.begin(), above.end());
+  };
+  put_above(layers.worktree, "worktree");
+  put_above(layers.environment, "venv");
+  layers.scratch.clear();
+  put_above(layers.scratch, "scratch");
   return layers;
 }
 
@@ -139,13 +158,13 @@ Result<Spec> Task::spec() const { return builder(layers()).build(); }
 
 Result<Spec> Task::portable_spec() const {
   std::string checkout = "/task/checkout/" + checkout_.commit;
-  for (const std::string& directory : request_.sparse) checkout += "/" + sha256(directory);
+  for (const std::string& directory : checkout_.directories) checkout += "/" + sha256(directory);
   Layers names{.worktree = {checkout},
                .environment = {"/task/environment/" + environment_.hash},
                .scratch = {"/task/empty"},
                .changes = {}};
   if (node_) names.worktree.push_back("/task/node/" + node_->hash);
-  if (snapshot_) names.scratch = {"/task/snapshot/" + sha256(snapshot_->facts)};
+  if (snapshot_) names.scratch = {"/task/snapshot/" + snapshot_->hash};
   return builder(names).lookup(look_up_by_name).build();
 }
 
@@ -219,7 +238,8 @@ Result<void> Task::freeze(const std::string& name, Cache& cache) {
                                printable(change.path), change.mode, change.digest);
     }
   }
-  TRY(keep_snapshot(name, sha256(content), scratch_path_, checkout_, environment_, cache));
+  TRY(keep_snapshot(name, sha256(content), scratch_path_, ground_of(checkout_, environment_, node_),
+                    snapshot_ ? &*snapshot_ : nullptr, cache));
   (void)clean_up();
   return {};
 }

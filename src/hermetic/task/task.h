@@ -17,6 +17,7 @@
 #include "hermetic/task/checkout.h"
 #include "hermetic/task/node_environment.h"
 #include "hermetic/task/python_environment.h"
+#include "hermetic/task/snapshot.h"
 #include "hermetic/task/task_config.h"
 #include "hermetic/workspace/cache.h"
 #include "hermetic/workspace/changes.h"
@@ -106,7 +107,7 @@ class Task {
 
  private:
   Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
-       std::optional<CachedTree> snapshot, RunFolder folder);
+       RunFolder folder);
 
   // One layer over another, as they are called on this host or everywhere.
   struct Layers {
@@ -125,7 +126,7 @@ class Task {
   PythonEnvironment environment_;
   TaskConfig config_;
   std::optional<NodeEnvironment> node_;
-  std::optional<CachedTree> snapshot_;
+  std::optional<Snapshot> snapshot_;
   RunFolder folder_;
   std::string scratch_path_;  // also when the folder is gone
   Durations durations_;

@@ -88,6 +88,8 @@ Result<void> finish(int directory, const std::string& making, const std::string&
 
 }  // namespace
 
+void CachedTree::touch() const { (void)::futimens(use.get(), nullptr); }
+
 std::string Cache::usual_path() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -153,7 +155,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     Result<std::string> facts = read_text(entry->get(), kFacts);
     if (!facts) return false;
     found.facts = std::move(*facts);
-    (void)::futimens(found.use.get(), nullptr);  // who was not used for long may go
+    found.touch();
     return true;
   };
   if (use_if_intact()) return found;
@@ -175,7 +177,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     }
     found.facts = std::move(*facts);
     found.made = true;
-    (void)::futimens(found.use.get(), nullptr);  // its lock may be older than it is
+    found.touch();  // its lock may be older than it is
     const std::lock_guard guard(seen_->mutex);
     seen_->entries.insert(name);
   }

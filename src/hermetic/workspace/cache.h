@@ -20,6 +20,8 @@ struct CachedTree {
   std::string facts;  // what its maker had to say about it
   bool made = false;  // by this very call
   UniqueFd use;       // a shared lock
+
+  void touch() const;  // it was used now: who was not used for long may go
 };
 
 class Cache {
