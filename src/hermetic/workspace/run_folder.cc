@@ -141,6 +141,7 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       run_(std::move(other.run_)),
       journal_(std::move(other.journal_)),
+      owner_(other.owner_),
       lock_(std::move(other.lock_)),
       made_(std::move(other.made_)) {}
 
@@ -155,7 +156,7 @@ Result<std::string> RunFolder::add(const std::string& name) {
 
 Certificate RunFolder::remove() {
   Certificate certificate;
-  if (path_.empty()) return certificate;
+  if (path_.empty() || owner_ != ::getpid()) return certificate;
   certificate.made = made_;
   const std::string path = std::exchange(path_, {});
   struct stat status = {};

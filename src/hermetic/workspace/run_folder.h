@@ -1,6 +1,8 @@
 // RunFolder: the folder of one run of a task, which is gone when the run is, whatever happens.
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -35,7 +37,8 @@ class RunFolder {
   // Makes a directory of this name in the folder.
   [[nodiscard]] Result<std::string> add(const std::string& name);
 
-  // Removes all of it, and the folders above it that it had to make and that are empty.
+  // Removes all of it, and the folders above it that it had to make and that are empty. In a child
+  // that fork() made of the process that made it, does nothing: it is the parent's.
   [[nodiscard]] Certificate remove();
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -47,6 +50,7 @@ class RunFolder {
   std::string path_;  // absolute; "" once it is removed
   std::string run_;   // "run_1763258041123_5f0c12"
   std::string journal_;
+  pid_t owner_ = ::getpid();
   UniqueFd lock_;
   std::vector<std::string> made_;
 };

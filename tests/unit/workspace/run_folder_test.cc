@@ -62,6 +62,22 @@ class RunFolders : public ::testing::Test {
   const TempDir dir;
 };
 
+TEST_F(RunFolders, AreNotRemovedByAChildOfTheirMaker) {
+  RunFolder folder = make().value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Certificate nothing = folder.remove();
+    { const RunFolder moved = std::move(folder); }  // and is destroyed
+    ::_exit(nothing.made.empty() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(exists(folder.path()));
+  EXPECT_TRUE(folder.remove().left.empty());
+  EXPECT_THAT(names("journals"), IsEmpty());
+}
+
 TEST_F(RunFolders, AreMadeUnderANameOfTheirOwn) {
   const Result<RunFolder> folder = make();
   ASSERT_TRUE(folder);
