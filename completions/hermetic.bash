@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --step | --sha | --jobs | --require | --detector | --unused | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --task-id | --seed | --index | --python | --from | --retries)
+    --inside | --act | --step | --sha | --jobs | --require | --detector | --unused | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --base-sha | --task-id | --seed | --index | --python | --from | --retries)
       :
       return
       ;;
@@ -76,7 +76,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --events --syslog --help' -- "$word")
       ;;
     task:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--repo --sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--repo --sha --base-sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
       ;;
     verify-evidence:-*)
       mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")

@@ -172,6 +172,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from shell' -l help -d 'show thi
 complete -c hermetic -n '__fish_seen_subcommand_from task' -F
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l repo -r -F -d 'the git repository (the current directory)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l sha -x -d 'which commit of it; HEAD if not said'
+complete -c hermetic -n '__fish_seen_subcommand_from task' -l base-sha -x -d 'for the manifest: what that commit is compared with'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l sparse -r -F -d 'only this directory of it, and what is at its top; can be given again'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l task-id -x -d 'what the task is called'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l seed -x -d 'for PYTHONHASHSEED and HERMETIC_SEED (0)'

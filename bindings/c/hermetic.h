@@ -147,16 +147,29 @@ void hermetic_run_free(hermetic_run* run);
 // --- Tasks ---
 //
 // A fresh worktree of a commit and a fresh Python environment, for any number of runs one after the
-// other; gone when the task is freed. docs/guide/tasks.md says what commands find in it.
+// other; gone when the task is freed. docs/guide/tasks.md says what commands find in it. A child
+// that fork() made of this process may use none of its parent's tasks: they fail there, and freeing
+// does nothing.
 
 typedef struct hermetic_task hermetic_task;
 
 // `request` is a JSON object, see docs/reference/c-api.md#tasks.
 hermetic_task* hermetic_task_set_up(const char* request, hermetic_error** error);
-// What a command of the task is given, for hermetic_run_start(). It sees what earlier ones changed.
+// The same in two steps, of which the second can take seconds and be ended by another thread: it
+// then fails soon, and nothing is left but the handle, which is freed as always.
+hermetic_task* hermetic_task_new(const char* request, hermetic_error** error);
+int hermetic_task_prepare(hermetic_task* task, hermetic_error** error);
+int hermetic_task_stop(hermetic_task* task, hermetic_error** error);  // from any thread
+// What a command of the task is given, for hermetic_run_start(). It sees what earlier ones changed,
+// and is in the manifest with all that becomes of it.
 hermetic_spec* hermetic_task_spec(hermetic_task* task, const char* const* command,
                                   hermetic_error** error);
-// Remembers how a run of the task has ended: `outcome` is what hermetic_run_wait() gave.
+// The same with more: the draft has the command, and what it may use, know or where it starts
+// besides what the task gives to all its commands.
+hermetic_spec* hermetic_task_spec_of(hermetic_task* task, const hermetic_draft* draft,
+                                     hermetic_error** error);
+// Says how the last command of the task has ended, where its caller knows better: `outcome` has the
+// keys of what hermetic_run_wait() gives. Without it, what that gave stands.
 int hermetic_task_note(hermetic_task* task, const char* outcome, hermetic_error** error);
 // docs/reference/task-manifest.md, as far as it is known by now.
 char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -58,6 +59,9 @@ struct hermetic_run {
   std::mutex state;
   Plan plan;
   c::EventRelay events;
+  std::shared_ptr<hermetic::task::CommandLog> log;  // of the task, if it is a command of one
+  std::size_t number = 0;                           // which one
+  std::chrono::steady_clock::time_point begin;
   pid_t owner = ::getpid();
   std::shared_ptr<Run> run;                // until it has ended; guarded by `state`
   std::optional<Result<c::Ended>> ending;  // guarded by `state`; set once
@@ -92,26 +96,35 @@ Result<void> check_owner(const hermetic_run& run) {
   return {};
 }
 
-Result<hermetic_run*> start(const Spec& wanted, const char* options_json,
+Result<hermetic_run*> start(const hermetic_spec& wanted, const char* options_json,
                             hermetic_event_callback callback, void* user_data) {
   const StartOptions options = TRY(read_options(options_json));
-  Spec spec = wanted;
+  Spec spec = wanted.spec;
   if (options.timeout)
     spec.limits.wall_time =
         std::min(*options.timeout, spec.limits.wall_time.value_or(*options.timeout));
   const std::unique_ptr<Backend> backend = TRY(cli::backend_named(""));
   Plan plan = TRY(make_plan(spec, backend->probe()));
   auto run = std::make_unique<hermetic_run>(std::move(plan), callback, user_data);
+  run->begin = std::chrono::steady_clock::now();
   run->run = TRY(backend->start(run->plan, options.run, run->events));
+  run->log = wanted.log;
+  if (run->log != nullptr)
+    run->number = run->log->add(wanted.given, std::chrono::steady_clock::now() - run->begin);
   return run.release();
 }
 
 Result<Ended> drive(hermetic_run& handle, Run& run) {
   handle.events.begin();
   Outcome outcome = TRY(run.wait());
-  std::string text =
-      outcome_as_json(handle.plan, outcome, cli::exit_code_of(outcome, handle.plan.on_violation),
-                      handle.events.redaction());
+  const int exit_code = cli::exit_code_of(outcome, handle.plan.on_violation);
+  if (handle.log != nullptr)
+    handle.log->end(handle.number,
+                    {.exit_code = exit_code,
+                     .failure = task::failure_of(handle.plan, outcome),
+                     .hermetic = was_hermetic(handle.plan, outcome)},
+                    std::chrono::steady_clock::now() - handle.begin);
+  std::string text = outcome_as_json(handle.plan, outcome, exit_code, handle.events.redaction());
   return Ended{std::move(outcome), std::move(text)};
 }
 
@@ -174,7 +187,7 @@ hermetic_run* hermetic_run_start(const hermetic_spec* spec, const char* options,
                                  hermetic_error** error) {
   return c::guarded<hermetic_run*>(error, nullptr, [&]() -> Result<hermetic_run*> {
     const hermetic_spec* wanted = TRY(c::needed(spec, "spec"));
-    return c::start(wanted->spec, options, callback, user_data);
+    return c::start(*wanted, options, callback, user_data);
   });
 }
 

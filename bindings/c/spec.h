@@ -2,11 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "bindings/c/hermetic.h"
 #include "hermetic/spec/spec_builder.h"
+#include "hermetic/task/command_log.h"
 
 struct hermetic_draft {
   hermetic::Draft draft;
@@ -16,4 +18,7 @@ struct hermetic_draft {
 
 struct hermetic_spec {
   hermetic::Spec spec;
+  // Of a command of a task: where what becomes of it is written, and what it is called there.
+  std::shared_ptr<hermetic::task::CommandLog> log = {};
+  hermetic::task::GivenCommand given = {};
 };

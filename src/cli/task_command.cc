@@ -1,8 +1,7 @@
 // hermetic task: a command in a fresh worktree and a fresh environment, sealed, recorded and gone.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <chrono>
+#include <optional>
 
 #include "cli/backends.h"
 #include "cli/commands.h"
@@ -23,20 +22,19 @@
 namespace hermetic::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using task::Task;
 using task::TaskRecord;
 
-// Forwards signals once the run is there, and tells how long that took.
-Result<Outcome> run_plan(Backend& backend, const Plan& plan, const RunOptions& options,
-                         EventSink& events, task::Durations& durations) {
-  const Clock::time_point begin = Clock::now();
-  const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
-  durations.guard = Clock::now() - begin;
-  const ForwardSignals forwarding(*run);
-  Result<Outcome> outcome = run->wait();
-  durations.command = Clock::now() - begin;
-  return outcome;
+// Forwards signals while the run is there.
+Result<Outcome> run_plan(Task& task, Backend& backend, const Plan& plan, const RunOptions& options,
+                         EventSink& events) {
+  std::optional<ForwardSignals> forwarding;
+  return task.run_plan(plan, backend, options, events, [&](Run* run) {
+    if (run != nullptr)
+      forwarding.emplace(*run);
+    else
+      forwarding.reset();
+  });
 }
 
 Result<void> keep_changes(Task& task, const std::string& directory) {
@@ -68,7 +66,7 @@ Result<int> run_task(const Arguments& arguments) {
   if (arguments.has("--evidence"))
     evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
-  finished.outcome = TRY(run_plan(*backend, plan, options, sink, task.durations()));
+  finished.outcome = TRY(run_plan(task, *backend, plan, options, sink));
   const Outcome& outcome = finished.outcome;
 
   TaskRecord record =
@@ -108,10 +106,9 @@ Result<int> make_snapshot(const Arguments& arguments) {
   TRY(events.open(arguments));
   RunOptions options;
   options.prove = arguments.has("--prove");
-  options.observe_files = is_recorded(arguments);
+  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
   options.observe_processes = is_recorded(arguments);
-  const Outcome outcome = TRY(run_plan(*backend, plan, options, events, task.durations()));
-  for (const Event& event : denied_files(spec, outcome)) events.on_event(event);
+  const Outcome outcome = TRY(run_plan(task, *backend, plan, options, events));
   TRY(events.close());
   const int exit_code = exit_code_of(outcome, plan.on_violation);
   if (exit_code == kSuccess) TRY(task.freeze(name, cache));

@@ -23,20 +23,6 @@ Result<std::optional<std::uint32_t>> seed_of(const Arguments& arguments) {
   return std::optional(seed);
 }
 
-// The host of a URL is all that may be reached while an environment is made.
-Result<NetworkPolicy> only_host_of(const std::string& url) {
-  const bool plain = url.starts_with("http://");
-  const std::size_t begin = url.find("://");
-  if (!plain && !url.starts_with("https://"))
-    return invalid(fmt::format("'{}' is no URL of an index", printable(url)),
-                   "write http://host/… or https://host/…");
-  std::string host = url.substr(begin + 3, url.find('/', begin + 3) - begin - 3);
-  if (const std::size_t user = host.rfind('@'); user != std::string::npos)
-    return invalid("the URL of the index has a password in it", "which everybody could read");
-  if (host.find(':') == std::string::npos) host += plain ? ":80" : ":443";
-  return NetworkPolicy::allow_hosts({host});
-}
-
 // Options that one of the acts could do nothing with: who gives them expects something.
 struct Meaningless {
   std::string_view act;
@@ -91,6 +77,7 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
     return invalid("no task", "name it with --task-id");
   request.repository = TRY(absolute_path(arguments.has("--repo") ? arguments.last("--repo") : "."));
   request.revision = arguments.last("--sha");
+  request.base = arguments.last("--base-sha");
   request.seed = TRY(seed_of(arguments));
   request.config = arguments.last("--config");
   request.from = arguments.last("--from");
@@ -104,8 +91,6 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
   request.node = {.lockfile = arguments.last("--node-lockfile"),
                   .cache = arguments.last("--npm-cache")};
   request.python.index = arguments.last("--index");
-  if (!request.python.index.empty())
-    request.python.network = TRY(only_host_of(request.python.index));
   return request;
 }
 
@@ -118,6 +103,7 @@ const Subcommand& task_description() {
         .options = {
             {"--repo", "DIR", "the git repository (the current directory)"},
             {"--sha", "COMMIT", "which commit of it; HEAD if not said"},
+            {"--base-sha", "COMMIT", "for the manifest: what that commit is compared with"},
             {"--sparse", "DIR",
              "only this directory of it, and what is at its top; can be given again"},
             {"--task-id", "ID", "what the task is called"},

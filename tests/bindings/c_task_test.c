@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -36,7 +37,6 @@ static char* run_in(hermetic_task* task, const char* script) {
   EXPECT(run != NULL);
   char* outcome = hermetic_run_wait(run, &error);
   EXPECT(outcome != NULL);
-  EXPECT(hermetic_task_note(task, outcome, &error) == 0);
   explain(error);
   size_t size = 0;
   const char* output = hermetic_run_output(run, 1, &size, NULL);
@@ -134,6 +134,77 @@ static void others_start_from_what_was_frozen(void) {
   EXPECT(!is_there("scratch"));
 }
 
+static void preparing_can_be_stopped(void) {
+  char request[8192];
+  snprintf(request, sizeof request, "{\"task_id\": \"c\", \"repo\": \"%s\", \"cache\": \"%s\"}",
+           repository, cache);
+  hermetic_error* error = NULL;
+  hermetic_task* task = hermetic_task_new(request, &error);
+  EXPECT(task != NULL && !is_there("scratch"));
+  EXPECT(hermetic_task_manifest(task, &error) == NULL);
+  EXPECT(refused(-1, error));
+  EXPECT(hermetic_task_prepare(task, NULL) == 0);
+  EXPECT(is_there("scratch/c"));
+  const int again = hermetic_task_prepare(task, &error);  // once
+  EXPECT(refused(again, error));
+  hermetic_task_free(task);
+  EXPECT(!is_there("scratch"));
+  // Stopped before it begins; the Python package stops one from another thread.
+  snprintf(request, sizeof request,
+           "{\"task_id\": \"c\", \"repo\": \"%s\", \"sha\": \"HEAD~0\", \"cache\": \"%s\"}",
+           repository, cache);
+  task = hermetic_task_new(request, NULL);
+  EXPECT(hermetic_task_stop(task, NULL) == 0);
+  EXPECT(hermetic_task_prepare(task, &error) == -1 && error != NULL);
+  hermetic_error_free(error);
+  hermetic_task_free(task);
+  EXPECT(!is_there("scratch"));
+}
+
+static void a_draft_says_what_one_command_has_besides(void) {
+  hermetic_task* task = set_up("");
+  hermetic_draft* draft = hermetic_draft_new(NULL);
+  const char* command[] = {"sh", "-c", "echo $OWN; pwd", NULL};
+  EXPECT(hermetic_draft_set_command(draft, command, NULL) == 0);
+  EXPECT(hermetic_draft_set_variable(draft, "OWN", "mine", NULL) == 0);
+  EXPECT(hermetic_draft_set_directory(draft, "/task/worktree/sub", NULL) == 0);
+  hermetic_spec* spec = hermetic_task_spec_of(task, draft, NULL);
+  hermetic_run* run = hermetic_run_start(spec, "{\"capture_bytes\": 1000}", NULL, NULL, NULL);
+  hermetic_string_free(hermetic_run_wait(run, NULL));
+  const char* output = hermetic_run_output(run, 1, NULL, NULL);
+  EXPECT(output != NULL && strcmp(output, "mine\n/task/worktree/sub\n") == 0);
+  hermetic_run_free(run);
+  hermetic_spec_free(spec);
+  EXPECT(manifest_has(task, "\"exit_code\": 0"));  // without being told
+  char* said = run_in(task, "echo ${OWN-none}");    // the next one has its own
+  EXPECT(strcmp(said, "none\n") == 0);
+  free(said);
+  const char* exact[] = {"A=1", NULL};
+  EXPECT(hermetic_draft_set_exact_environment(draft, exact, NULL) == 0);
+  hermetic_error* error = NULL;
+  EXPECT(hermetic_task_spec_of(task, draft, &error) == NULL);
+  EXPECT(refused(-1, error));
+  hermetic_draft_free(draft);
+  hermetic_task_free(task);
+}
+
+static void a_child_leaves_it_alone(void) {
+  hermetic_task* task = set_up("");
+  const pid_t child = fork();
+  if (child == 0) {
+    hermetic_error* error = NULL;
+    const int cleaned = hermetic_task_clean_up(task, &error);
+    const int good = refused(cleaned, error) && hermetic_task_manifest(task, NULL) == NULL;
+    hermetic_task_free(task);
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  EXPECT(is_there("scratch/c"));
+  hermetic_task_free(task);
+  EXPECT(!is_there("scratch"));
+}
+
 static void what_cannot_be_meant_is_refused(void) {
   const char* requests[] = {"nonsense",
                             "[]",
@@ -148,13 +219,34 @@ static void what_cannot_be_meant_is_refused(void) {
   }
   hermetic_task* task = set_up("");
   hermetic_error* error = NULL;
-  const int noted = hermetic_task_note(task, "nonsense", &error);
-  EXPECT(refused(noted, error));
+  const char* good = "{\"ending\": \"exited\", \"exit_code\": 0, \"hermetic\": true}";
+  const int too_early = hermetic_task_note(task, good, &error);  // nothing has run
+  EXPECT(refused(too_early, error));
+  free(run_in(task, "exit 3"));
+  const char* outcomes[] = {
+      "nonsense",
+      "{}",
+      "{\"ending\": \"over_limit\"}",
+      "{\"ending\": \"over_limit\", \"exit_code\": 122, \"hermetic\": true}",
+      "{\"ending\": \"over_limit\", \"exit_code\": 122, \"hermetic\": true, \"limit\": {\"which\": 5}}",
+      "{\"ending\": \"exited\", \"exit_code\": null, \"hermetic\": true}"};
+  for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; ++i) {
+    error = NULL;
+    const int noted = hermetic_task_note(task, outcomes[i], &error);
+    EXPECT(refused(noted, error));
+  }
+  EXPECT(manifest_has(task, "\"exit_code\": 3"));
+  EXPECT(hermetic_task_note(task, good, NULL) == 0);
+  EXPECT(manifest_has(task, "\"failure\": \"none\""));
   hermetic_task_free(task);
 
   // NULL everywhere.
   EXPECT(hermetic_task_set_up(NULL, NULL) == NULL);
+  EXPECT(hermetic_task_new(NULL, NULL) == NULL);
+  EXPECT(hermetic_task_prepare(NULL, NULL) == -1);
+  EXPECT(hermetic_task_stop(NULL, NULL) == -1);
   EXPECT(hermetic_task_spec(NULL, NULL, NULL) == NULL);
+  EXPECT(hermetic_task_spec_of(NULL, NULL, NULL) == NULL);
   EXPECT(hermetic_task_note(NULL, NULL, NULL) == -1);
   EXPECT(hermetic_task_manifest(NULL, NULL) == NULL);
   EXPECT(hermetic_task_keep_changes(NULL, NULL, NULL) == -1);
@@ -171,6 +263,9 @@ int main(int count, char** words) {
   freeing_cleans_up();
   changes_are_kept();
   others_start_from_what_was_frozen();
+  preparing_can_be_stopped();
+  a_draft_says_what_one_command_has_besides();
+  a_child_leaves_it_alone();
   what_cannot_be_meant_is_refused();
   return failures == 0 ? 0 : 1;
 }

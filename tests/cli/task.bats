@@ -111,7 +111,10 @@ nothing_later() {
     [ -n "$name" ] || continue
     run -2 task --sha "$name" -- true
   done
-  run -125 task --sha 0123456789abcdef0123456789abcdef01234567 -- true
+  for name in 0123456789abcdef0123456789abcdef01234567 "$(git -C "$repo" rev-parse v1:file)"; do
+    run -2 task --sha "$name" -- true
+    [[ $output == *"'$name' names no commit of"*'git log shows the commits'* ]]
+  done
   run -2 hermetic task run --repo "$BATS_TEST_TMPDIR" --task-id t -- true
   [[ $output == *'is no git repository'* ]]
   nothing_left
@@ -171,6 +174,44 @@ submodules_are_there() {
   task -- test -e 'path of/it/code'
 }
 @test "submodules are there if the source has them, as soon as it has them" { as_both submodules_are_there; }
+
+stale_submodules() {
+  git init --quiet library
+  git -C library commit --quiet --allow-empty -m library
+  git init --quiet project
+  repo=$PWD/project
+  git -C project submodule --quiet add "$PWD/library" library
+  git -C project commit --quiet -m project
+  # Somebody else has updated it, and here only the project was fetched.
+  echo new >library/code
+  git -C library add .
+  git -C library commit --quiet -m new
+  git -C project update-index --cacheinfo "160000,$(git -C library rev-parse HEAD),library"
+  git -C project commit --quiet -m update
+  for _ in 1 2; do
+    task --manifest m.json -- sh -euc 'test -z "$(ls -A library)"'
+    [ "$(value m.json submodules_missing)" = library ]
+  done
+  git -C project/library fetch --quiet
+  task --manifest m.json -- sh -euc 'test "$(cat library/code)" = new'
+  [ "$(value m.json submodules_missing)" = None ]
+}
+@test "a submodule without the recorded commit is missing, until it has it" { as_both stale_submodules; }
+
+compared_with() {
+  task --base-sha v1 --manifest m.json -- true
+  [ "$(value m.json base_sha)" = "$(git -C "$repo" rev-parse v1)" ]
+  [ "$(value m.json repo_sha)" = "$(git -C "$repo" rev-parse HEAD)" ]
+  usual=$(value m.json stable_hash)
+  task --manifest m.json -- true
+  [ "$(value m.json base_sha)" = "$(git -C "$repo" rev-parse HEAD)" ]
+  [ "$(value m.json stable_hash)" != "$usual" ]
+  for name in nothing 0123456789abcdef0123456789abcdef01234567; do
+    run -2 task --base-sha "$name" -- echo ran
+    [[ $output == *"names no commit"* && $output != *ran* ]]
+  done
+}
+@test "the base of a commit is another one, if it is one at all" { as_both compared_with; }
 
 environment_works() {
   task --seed 7 -- bash -euc '
@@ -251,6 +292,15 @@ wheels_are_installed() {
   task --manifest bare.json -- python -c 'import tiny; print(tiny.said)' 2>/dev/null || [ $? = 1 ]
   [ "$(value m.json stable_hash)" != "$(value bare.json stable_hash)" ]
   nothing_left
+  # Nobody pins it, and somebody puts another one there.
+  [ "$(value bare.json lockfile_has_hashes)" = None ]
+  echo 'tiny==1.0' >loose
+  make_wheel loosely first
+  [ "$(task --lockfile loose --wheels loosely -- python -c 'import tiny; print(tiny.said)')" = first ]
+  make_wheel loosely other # of the same size
+  [ "$(task --lockfile loose --wheels loosely -- python -c 'import tiny; print(tiny.said)')" = other ]
+  run -2 task --lockfile loose -- echo ran
+  [[ $output == *'where the packages'*--wheels* && $output != *ran* ]]
 }
 @test "packages come from wheels, and are what the lockfile pins" {
   make_wheel wheels wrong

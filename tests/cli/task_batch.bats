@@ -412,6 +412,16 @@ sparse() {
   run -0 hermetic task run --repo repo --task-id s --sparse wanted/sub -- sh -c 'git ls-files | sort | tr "\n" " "; find . -name .git -prune -o -type f -print | sort | tr "\n" " "; git status --short'
   [ "$output" = 'file other/b top wanted/sub/a ./file ./top ./wanted/sub/a ' ]
   run -2 hermetic task run --repo repo --task-id s --sparse ../x -- true
+  for name in nosuch top wanted/no; do
+    run -2 hermetic task run --repo repo --task-id s --sparse wanted --sparse "$name" -- true
+    [[ $output == *"'$name' is no directory of the commit"* ]]
+  done
+  for order in 'wanted other' 'other wanted' 'other/ wanted other'; do
+    # shellcheck disable=SC2086 # words
+    hermetic task run --repo repo --task-id s --manifest m.json $(printf -- '--sparse %s ' $order) -- true
+    python3 -c 'import json; print(json.load(open("m.json"))["stable_hash"])'
+  done | uniq >hashes
+  [ "$(wc -l <hashes)" = 1 ]
   run -0 hermetic task run --repo repo --task-id s -- test -e other/b
 }
 @test "a checkout can be sparse" { as_both sparse; }

@@ -1,9 +1,13 @@
 """Tasks: fresh, sealed, recorded, gone."""
 
 import asyncio
+import gc
 import json
 import os
+import signal
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -96,6 +100,77 @@ def test_how_the_last_command_ended_is_recorded(task):
         assert (run.manifest["failure"], run.manifest["exit_code"]) == ("command", 3)
 
 
+def facts(manifest):
+    return [manifest[key] for key in ("command", "exit_code", "failure", "hermetic")]
+
+
+def test_the_manifest_says_nothing_that_nobody_knows(task):
+    with task() as run:
+        assert facts(run.manifest) == [None, None, None, None]
+        assert run.manifest["stable_hash"] is None and run.manifest["result_hash"] is None
+        assert run.manifest["commands"] == []
+        started = run.start(["sleep", "600"])
+        assert facts(run.manifest) == [["sleep", "600"], None, None, None]
+        started.kill()
+        started.wait()
+        assert facts(run.manifest) == [["sleep", "600"], 137, "signal", True]
+
+
+def test_every_command_is_recorded_however_it_was_run(task):
+    reach = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
+    with task() as run:
+        assert run.start(["python", "-c", reach + "; raise SystemExit(3)"]).wait().returncode == 3
+        assert facts(run.manifest)[1:] == [3, "command", False]
+        with pytest.raises(hermetic.TimeoutExpired):
+            run.run(["sleep", "600"], timeout=0.3)
+        assert facts(run.manifest) == [["sleep", "600"], 124, "timeout", False]
+        with pytest.raises(hermetic.TimeoutExpired):
+            asyncio.run(run.run_async(["sleep", "601"], timeout=0.3))
+        asyncio.run(run.run_async(["true"]))
+    commands = run.manifest["commands"]
+    assert [command["command"][-1] for command in commands[1:]] == ["600", "601", "true"]
+    assert [command["failure"] for command in commands] == ["command", "timeout", "timeout", "none"]
+    assert [command["hermetic"] for command in commands] == [False, True, True, True]
+    assert all(0 < command["guard_ms"] < command["command_ms"] for command in commands)
+    assert commands[1]["command_ms"] > 250
+    durations = run.manifest["durations"]
+    assert durations["command_ms"] == pytest.approx(sum(command["command_ms"] for command in commands))
+    assert durations["guard_ms"] > 0
+
+
+def test_a_violation_is_called_one_where_it_is_to_fail(task):
+    with task(spec={"on_violation": "fail"}) as run:
+        run.run(["python", "-c", "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"])
+        assert facts(run.manifest)[1:] == [123, "violation", False]
+
+
+def test_the_hash_is_of_all_commands_in_their_order(task):
+    def hash_of(*commands):
+        with task() as run:
+            for command in commands:
+                run.run(command)
+        return run.manifest["stable_hash"]
+
+    one, two = ["true"], ["sh", "-c", ":"]
+    assert hash_of(one, two) == hash_of(one, two)
+    assert len({hash_of(one), hash_of(two), hash_of(one, two), hash_of(two, one), hash_of(one, one)}) == 5
+
+
+def test_a_command_has_input_variables_and_a_directory(task):
+    with task(spec={"environment": {"set": {"A": "1", "B": "1"}}}) as run:
+        run.run(["mkdir", "inner"], check=True)
+        shell = ["sh", "-c", 'cat; echo "$A$B"; pwd']
+        result = run.run(shell, input="in\n", env={"B": "2"}, cwd="inner", capture_output=True, text=True)
+        assert result.stdout == "in\n12\n/task/worktree/inner\n", result.stderr
+        result = run.run(shell, cwd="/task/scratch", stdin=hermetic.DEVNULL, capture_output=True, text=True)
+        assert result.stdout == "11\n/task/scratch\n"
+        assert run.run(["printenv", "B"], env={"B": b"\xff"}, capture_output=True).stdout == b"\xff\n"
+        with pytest.raises(ValueError):
+            run.run(["true"], input=b"", stdin=hermetic.DEVNULL)
+        with pytest.raises(ValueError):
+            run.run(["true"], capture_output=True, stdout=hermetic.PIPE)
+
+
 def test_the_network_is_closed_to_python(task):
     probe = ("import asyncio, ssl, socket\n"
              "try:\n    socket.create_connection(('127.0.0.1', 9), 1)\n"
@@ -161,6 +236,72 @@ def test_a_task_is_set_up_once_and_not_used_when_it_is_gone(task):
     run.cleanup()
     with pytest.raises(ValueError):
         run.run(["true"])
+
+
+def test_before_it_is_set_up_there_is_nothing_to_tell(task):
+    run = task()
+    for name in ("manifest", "run_id", "scratch_base", "worktree_path", "venv_path", "changes"):
+        with pytest.raises(ValueError, match="not set up"):
+            getattr(run, name)
+
+
+def test_a_wrong_keyword_is_one_error_and_no_more(task, capsys):
+    with pytest.raises(TypeError):
+        task(sead=1)
+    gc.collect()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_single_path_is_a_list_of_one(task, tmp_path):
+    (tmp_path / "lock").write_text("missing==1.0\n")
+    (tmp_path / "wheels").mkdir()
+    with pytest.raises(hermetic.HermeticError, match="missing==1.0"):  # and not: no such file 'w'
+        task(lockfile=tmp_path / "lock", wheels=str(tmp_path / "wheels")).setup()
+
+
+def test_a_child_leaves_the_task_of_its_parent_alone(task):
+    with task() as run:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with pytest.raises(hermetic.InvalidSpecError, match="another process"):
+                    run.run(["true"])
+                run.__exit__(None, None, None)
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run.scratch_base.is_dir()
+        assert run.run(["cat", "kept.txt"], capture_output=True).stdout == b"kept\n"
+    assert not run.scratch_base.exists()
+
+
+def test_an_interrupt_ends_the_setup_soon_and_leaves_nothing(repository, tmp_path):
+    # A cache of its own: there is an environment to be made, which takes seconds.
+    cache = tmp_path / "cache"
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        with hermetic.HermeticRun("interrupted", repo=repository, cache=cache):
+            time.sleep(60)
+    assert time.monotonic() - begin < 30
+    assert not (tmp_path / "scratch").exists()
+    assert not list(cache.glob("*.making")) and not list(cache.glob("journals/*"))
+
+
+def test_an_outcome_that_is_none_is_refused_in_words(task):
+    good = {"ending": "exited", "exit_code": 0, "hermetic": True}
+    with task() as run:
+        run.run(["false"])
+        for wrong in ({"ending": "over_limit"}, {"ending": "over_limit", "limit": {"which": 5}}, {"ending": 5},
+                      {"ending": "nonsense"}, {"exit_code": "x"}, {"exit_code": None}, {"exit_code": 2**40},
+                      {"hermetic": 1}):
+            with pytest.raises(hermetic.InvalidSpecError, match="the outcome of a command"):
+                run.note(hermetic.Result([], 0, None, None, {**good, **wrong}))
+        assert run.manifest["failure"] == "command"
+        run.note(hermetic.Result([], 0, None, None, good))
+        assert run.manifest["failure"] == "none"
 
 
 def test_a_task_that_is_left_behind_is_removed(task, tmp_path):

@@ -26,7 +26,7 @@ MOST_WAITING = 1 << 16  # events that nobody takes
 _SYNCHRONOUS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
-def _leave_signals_to_others() -> None:
+def leave_signals_to_others() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _SYNCHRONOUS)
 
 
@@ -66,7 +66,7 @@ class Supervisor:
             raise self.failure
 
     def _supervise(self) -> None:
-        _leave_signals_to_others()
+        leave_signals_to_others()
         pump: Optional[threading.Thread] = None
         try:
             if self.streams.is_pumped:
@@ -86,7 +86,7 @@ class Supervisor:
             self._tell_all(ended=True)
 
     def _pump(self) -> None:
-        _leave_signals_to_others()
+        leave_signals_to_others()
         self.streams.pump()
 
     def _run(self) -> None:

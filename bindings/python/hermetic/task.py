@@ -7,16 +7,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _native
 from ._asynchronous import AsyncRun
-from ._run import Result, Run, finish
+from ._run import Result, Run, Text, finish
 from ._streams import PIPE, Decoding, Stream, Streams
-from .errors import InvalidSpecError
+from ._task_handle import TaskHandle
+from .errors import InvalidSpecError, TimeoutExpired
 from .spec import BuiltSpec, PathLike
 
 
@@ -38,24 +40,25 @@ class HermeticRun:
     """
 
     def __init__(self, task_id: str, seed: Optional[int] = None, *, repo: PathLike = ".", sha: Optional[str] = None,
-                 sparse: Sequence[str] = (),
+                 sparse: Union[str, Sequence[str]] = (),
                  base_sha: Optional[str] = None, lockfile: Optional[PathLike] = None,
-                 wheels: Sequence[PathLike] = (), python: Optional[PathLike] = None,
+                 wheels: Union[PathLike, Sequence[PathLike]] = (), index: Optional[str] = None,
+                 python: Optional[PathLike] = None,
                  node_lockfile: Optional[PathLike] = None, npm_cache: Optional[PathLike] = None,
                  config: Optional[PathLike] = None, scratch: PathLike = "scratch", cache: Optional[PathLike] = None,
                  snapshot: Optional[str] = None, spec: Optional[Mapping[str, Any]] = None) -> None:
         self.task_id = task_id
         self.seed = seed
-        self._handle: Optional[int] = None
-        self._owner = os.getpid()
+        self._handle: Optional[TaskHandle] = None
         self._manifest: Dict[str, Any] = {}
         self._running: List[Run] = []
         paths = {"repo": repo, "lockfile": lockfile, "python": python, "node_lockfile": node_lockfile,
                  "npm_cache": npm_cache, "config": config, "scratch": scratch, "cache": cache}
         given = {
-            "task_id": task_id, "seed": seed, "sha": sha if sha is not None else base_sha, "from": snapshot,
-            "sparse": list(sparse) or None,
-            "wheels": [_absolute(folder) for folder in wheels] or None,
+            "task_id": task_id, "seed": seed, "sha": sha if sha is not None else base_sha,
+            "base_sha": base_sha, "from": snapshot,
+            "sparse": ([sparse] if isinstance(sparse, str) else list(sparse)) or None,
+            "wheels": [_absolute(folder) for folder in _paths(wheels)] or None, "index": index,
             "spec": dict(spec) if spec else None,
             **{name: _absolute(path) for name, path in paths.items() if path is not None},
         }
@@ -68,40 +71,66 @@ class HermeticRun:
     def __exit__(self, *_: Any) -> None:
         self.cleanup()
 
-    def __del__(self) -> None:
-        if self._handle is not None and self._owner == os.getpid():
-            _native.library().hermetic_task_free(self._handle)
-
     def setup(self) -> None:
         """Makes the worktree and the environment, or finds them in the cache."""
         if self._handle is not None or self._manifest:
             raise ValueError("the task was set up already")
-        self._handle = _native.call("hermetic_task_set_up", json.dumps(self._request).encode())
+        handle = TaskHandle(json.dumps(self._request).encode())
+        handle.prepare()
+        self._handle = handle
 
-    def start(self, command: Sequence[PathLike], *, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None,
-              capture_output: bool = False, text: Optional[bool] = None, encoding: Optional[str] = None,
-              errors: Optional[str] = None, events: bool = True, prove: bool = False) -> Run:
-        """Starts a command in the worktree; see hermetic.start(). One at a time."""
+    def start(self, command: Sequence[PathLike], *, input: Optional[Text] = None, stdin: Stream = None,
+              stdout: Stream = None, stderr: Stream = None, capture_output: bool = False,
+              text: Optional[bool] = None, encoding: Optional[str] = None, errors: Optional[str] = None,
+              env: Optional[Mapping[str, PathLike]] = None, cwd: Optional[PathLike] = None, events: bool = True,
+              prove: bool = False) -> Run:
+        """Starts a command; see hermetic.start(). One at a time. `env` is added to what the task has; a `cwd` that
+        is relative begins in the worktree. What becomes of it is in the manifest."""
+        if input is not None and stdin is not None:
+            raise ValueError("stdin and input arguments may not both be used.")
         if capture_output:
+            if stdout is not None or stderr is not None:
+                raise ValueError("stdout and stderr arguments may not be used with capture_output.")
             stdout = stderr = PIPE
         if any(run.running for run in self._running):
             raise ValueError("a command of the task is still running")
         words = [_native.checked(os.fsencode(word)) for word in command]
         if not words:
             raise InvalidSpecError("invalid", "no command", "name a program and its arguments", "", 0)
-        built = BuiltSpec(_native.call("hermetic_task_spec", self._there(), _native.texts(words)))
+        built = self._build(words, env or {}, cwd)
         options = {"observe_processes": events, "prove": prove}
-        run = Run(_TaskSpec(command, built), Streams(stdin, stdout, stderr, None),  # type: ignore[arg-type]
-                  Decoding(text, encoding, errors), options, events)
+        decoding = Decoding(text, encoding, errors)
+        data = None if input is None else decoding.encode(input)
+        run = Run(_TaskSpec(command, built), Streams(stdin, stdout, stderr, data),  # type: ignore[arg-type]
+                  decoding, options, events)
         self._running = [run]
         return run
 
+    def _build(self, words: List[bytes], env: Mapping[str, PathLike], cwd: Optional[PathLike]) -> BuiltSpec:
+        task = self._there()
+        draft = _native.call("hermetic_draft_new")
+        try:
+            _native.call("hermetic_draft_set_command", draft, _native.texts(words))
+            for name, value in env.items():
+                _native.call("hermetic_draft_set_variable", draft, _native.checked(os.fsencode(name)),
+                             _native.checked(os.fsencode(value)))
+            if cwd is not None:
+                place = os.path.join(b"/task/worktree", os.fsencode(cwd))
+                _native.call("hermetic_draft_set_directory", draft, _native.checked(place))
+            return BuiltSpec(_native.call("hermetic_task_spec_of", task, draft))
+        finally:
+            _native.library().hermetic_draft_free(draft)
+
     def run(self, command: Sequence[PathLike], *, timeout: Optional[float] = None, check: bool = False,
             **options: Any) -> Result:
-        """Runs a command in the worktree and waits for it."""
+        """Runs a command in the worktree and waits for it. Options are those of start()."""
         options.setdefault("events", False)
-        result = finish(self.start(command, **options), timeout)
-        self.note(result)
+        run = self.start(command, **options)
+        try:
+            result = finish(run, timeout)
+        except TimeoutExpired:
+            self._note_timeout(run)
+            raise
         if check:
             result.check_returncode()
         return result
@@ -113,25 +142,37 @@ class HermeticRun:
         run = AsyncRun(self.start(command, **options))
         try:
             result = await run.wait(timeout)
+        except TimeoutExpired as expired:
+            await run.close()
+            output, error = run.run.captured()
+            expired.output, expired.stderr = output or None, error or None
+            self._note_timeout(run.run)
+            raise
         finally:
             await run.close()
-        self.note(result)
         if check:
             result.check_returncode()
         return result
 
+    def _note_timeout(self, run: Run) -> None:
+        """To the kernel it was a signal like any other."""
+        outcome = run.result().outcome
+        self.note(dataclasses.replace(run.result(), outcome={**outcome, "ending": "timed_out", "exit_code": 124}))
+
     def note(self, result: Result) -> None:
-        """Puts how a command has ended into the manifest; run() does it by itself."""
+        """Says in the manifest how the last command has ended, if that is not what its own outcome says."""
         _native.call("hermetic_task_note", self._there(), json.dumps(result.outcome).encode())
 
     @property
     def manifest(self) -> Dict[str, Any]:
         """What is known by now; after cleanup() all of it."""
         if self._handle is not None:
-            self._manifest = json.loads(_native.call_for_text("hermetic_task_manifest", self._handle))
+            self._manifest = json.loads(_native.call_for_text("hermetic_task_manifest", self._there()))
+        if not self._manifest:
+            self._there()
         return self._manifest
 
-    def emit_manifest(self, path: PathLike) -> pathlib.Path:
+    def emit_manifest(self, path: PathLike = "manifest.json") -> pathlib.Path:
         """Writes the manifest to a file."""
         target = pathlib.Path(os.fsdecode(path))
         target.write_text(json.dumps(self.manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
@@ -171,28 +212,35 @@ class HermeticRun:
         self._free()
 
     def cleanup(self) -> None:
-        """Ends what runs and removes everything. May be called again."""
-        if self._handle is None:
+        """Ends what runs and removes everything. May be called again. In a child of the process that has set it
+        up, does nothing: the task is the parent's."""
+        if self._handle is None or not self._handle.is_ours:
             return
         for run in self._running:
             run.close()
         try:
-            _native.call("hermetic_task_clean_up", self._handle)
+            _native.call("hermetic_task_clean_up", self._there())
         finally:
             self._manifest = self.manifest
             self._free()
 
     def _free(self) -> None:
         handle, self._handle = self._handle, None
-        _native.library().hermetic_task_free(handle)
+        if handle is not None:
+            handle.free()
 
     def _there(self) -> int:
-        if self._handle is None:
-            raise ValueError("the task is not set up, or was cleaned up")
-        return self._handle
+        pointer = None if self._handle is None else self._handle.pointer
+        if pointer is None:
+            raise ValueError("the task is not set up, or was cleaned up; setup() or a 'with' block sets it up")
+        return pointer
 
 
 Task = HermeticRun
+
+
+def _paths(given: Union[PathLike, Sequence[PathLike]]) -> Sequence[PathLike]:
+    return [given] if isinstance(given, (str, bytes, os.PathLike)) else given
 
 
 def _absolute(path: PathLike) -> str:

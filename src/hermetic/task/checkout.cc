@@ -23,9 +23,15 @@ namespace {
 // missing, would be a command of its own, run while the tree is made. $1: its folder with the
 // objects, $2: the commit, $3: a line for each directory, if not all are wanted. A submodule that
 // the source has is made in the same way, at the commit that is recorded; its name and path are the
-// commit's, so they are taken for no more than what git has there.
+// commit's, so they are taken for no more than what git has there. What the source does not have is
+// told by the word 'lacks', and nothing more is done.
 constexpr const char* kCheckoutScript = R"sh(set -eu
 export GIT_CONFIG_NOSYSTEM=1 HOME=/tmp GIT_OPTIONAL_LOCKS=0
+has() { # SOURCE OBJECT
+  rm -f "$probe/objects"
+  ln -s "$1/objects" "$probe/objects"
+  GIT_ALTERNATE_OBJECT_DIRECTORIES=$probe/objects git -C "$probe" cat-file -e "$2" 2>/dev/null
+}
 check_out() { # SOURCE COMMIT: into the current directory
   local source=$1 commit=$2 name path entry borrowed
   git init -q --template= --object-format="$format" .
@@ -57,8 +63,11 @@ check_out() { # SOURCE COMMIT: into the current directory
         */../*) ;;
         *)
           if [ -d "$source/modules/$name/objects" ]; then
-            (cd "./$path" && check_out "$source/modules/$name" "$entry")
-            continue
+            if has "$source/modules/$name" "$entry^{commit}"; then
+              (cd "./$path" && check_out "$source/modules/$name" "$entry")
+              continue
+            fi
+            echo stale
           fi ;;
       esac
       printf 'missing %s\n' "$name"
@@ -66,6 +75,17 @@ check_out() { # SOURCE COMMIT: into the current directory
 }
 format=sha1 sparse=$3
 if [ ${#2} = 64 ]; then format=sha256; fi
+probe=$(mktemp -d)
+git init -q --template= --object-format="$format" "$probe"
+if ! has "$1" "$2^{commit}"; then
+  echo lacks commit
+  exit
+fi
+printf %s "$sparse" | while IFS= read -r directory; do
+  if ! has "$1" "$2:$directory/"; then printf 'lacks directory %s\n' "$directory"; fi
+done | head -n 1 >"$probe/lacks"
+cat "$probe/lacks"
+if [ -s "$probe/lacks" ]; then exit; fi
 check_out "$1" "$2"
 echo "tree $(git rev-parse 'HEAD^{tree}')"
 )sh";
@@ -87,6 +107,25 @@ std::string extent_of(const std::string& folder, int depth = 0) {
   for (const std::string& name : *names)
     text += fmt::format("{}{}\n{}", std::string(static_cast<std::size_t>(depth), ' '), name,
                         extent_of(below + "/" + name, depth + 1));
+  return text;
+}
+
+// What the repositories of submodules hold, told by the times at which something came to it: a
+// commit that one lacks today may be there tomorrow.
+std::string state_of_submodules(const std::string& folder, int depth = 0) {
+  constexpr int kDeepest = 32;
+  std::string text;
+  const Result<UniqueFd> directory = open_directory(AT_FDCWD, folder);
+  const Result<std::vector<std::string>> names =
+      directory ? names_in(directory->get()) : std::vector<std::string>();
+  if (!names || depth > kDeepest) return text;
+  for (const std::string& name : *names) {
+    struct stat status = {};
+    const std::string place = folder + "/" + name;
+    if (::lstat(place.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
+    text += fmt::format("{} {}.{}\n", place, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    text += state_of_submodules(place, depth + 1);
+  }
   return text;
 }
 
@@ -116,11 +155,15 @@ Result<std::vector<std::string>> normal_directories(std::vector<std::string> dir
   return directories;
 }
 
-// A name, a tag, a short digest: git says which commit that is.
-Result<std::string> resolve(const Repository& source, const std::string& revision,
-                            Backend& backend) {
-  if (revision.empty()) return head_of(source);
-  if (is_commit(revision)) return revision;
+Error no_such_commit(const std::string& revision, const Repository& source) {
+  return invalid(
+      fmt::format("'{}' names no commit of '{}'", printable(revision), printable(source.git)),
+      "git log shows the commits; fetch it first if it is elsewhere");
+}
+
+// A name, a tag, a digest: git says which commit that is.
+Result<std::string> ask_for_commit(const Repository& source, const std::string& revision,
+                                   Backend& backend) {
   if (revision.starts_with('-'))
     return invalid(fmt::format("'{}' names no commit", printable(revision)));
   // It may be another one tomorrow: nothing is kept.
@@ -131,14 +174,37 @@ Result<std::string> resolve(const Repository& source, const std::string& revisio
                .inputs = folders_of(source)},
               backend);
   const std::string commit = answer ? answer->substr(0, answer->find('\n')) : "";
-  if (!is_commit(commit))
-    return invalid(
-        fmt::format("'{}' names no commit of '{}'", printable(revision), printable(source.git)),
-        "git log shows the commits; fetch it first if it is elsewhere");
+  if (!is_commit(commit)) return no_such_commit(revision, source);
   return commit;
 }
 
+// Whether it is there is seen when it is checked out.
+Result<std::string> resolve(const Repository& source, const std::string& revision,
+                            Backend& backend) {
+  if (revision.empty()) return head_of(source);
+  if (is_commit(revision)) return revision;
+  return ask_for_commit(source, revision, backend);
+}
+
+// What the script said, unless the source lacks something.
+Result<std::string> whole(const std::string& said, const Checkout& checkout,
+                          const Repository& source) {
+  constexpr std::string_view kDirectory = "directory ";
+  const std::string lacks = fact(said, "lacks");
+  if (lacks.empty()) return said;
+  if (!lacks.starts_with(kDirectory)) return no_such_commit(checkout.commit, source);
+  return invalid(fmt::format("'{}' is no directory of the commit {}",
+                             printable(lacks.substr(kDirectory.size())), checkout.commit),
+                 "git ls-tree -d -r --name-only COMMIT shows those that there are");
+}
+
 }  // namespace
+
+Result<std::string> find_commit(const std::string& repository, const std::string& revision,
+                                Backend& backend) {
+  const Repository source = TRY(find_repository(repository));
+  return ask_for_commit(source, revision, backend);
+}
 
 Result<Checkout> check_out(const std::string& repository, const std::string& revision,
                            const std::vector<std::string>& sparse, Cache& cache, Backend& backend) {
@@ -149,17 +215,24 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   const Repository source = TRY(find_repository(repository));
   checkout.commit = TRY(resolve(source, revision, backend));
   // What the script makes of a commit is part of what the tree is made of.
-  const std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,
-                                             extent_of(source.common), wanted, kCheckoutScript));
-  checkout.cached = TRY(cache.get("checkout", key, [&](const std::string& place) {
-    return prepare(
+  std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,
+                                       extent_of(source.common), wanted, kCheckoutScript));
+  const auto make = [&](const std::string& place) -> Result<std::string> {
+    const std::string said = TRY(prepare(
         {.what = fmt::format("the checkout of {}", checkout.commit),
          .command = {"sh", "-c", kCheckoutScript, "sh", source.common, checkout.commit, wanted},
          .inputs = folders_of(source),
          .tree = kWorktree,
          .place = place},
-        backend);
-  }));
+        backend));
+    return whole(said, checkout, source);
+  };
+  checkout.cached = TRY(cache.get("checkout", key, make));
+  // It stands for as long as nothing comes to the submodules.
+  if (checkout.cached.facts.find("stale\n") != std::string::npos) {
+    key = sha256(key + state_of_submodules(source.common + "/modules"));
+    checkout.cached = TRY(cache.get("checkout", key, make));
+  }
   checkout.tree = fact(checkout.cached.facts, "tree");
   checkout.missing_submodules = fact(checkout.cached.facts, "missing");
   return checkout;

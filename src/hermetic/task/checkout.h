@@ -36,5 +36,8 @@ struct Source {
 };
 [[nodiscard]] Result<Source> find_source(const std::string& repository, const std::string& revision,
                                          Backend& backend);
+// The commit that git takes `revision` for. Fails if the repository has none.
+[[nodiscard]] Result<std::string> find_commit(const std::string& repository,
+                                              const std::string& revision, Backend& backend);
 
 }  // namespace hermetic::task

@@ -1,15 +1,19 @@
 #include "hermetic/task/python_environment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <optional>
 #include <vector>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/task/host_program.h"
+#include "hermetic/task/package_index.h"
 #include "hermetic/task/preparation.h"
 
 namespace hermetic::task {
@@ -35,6 +39,19 @@ echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z 
 /task/venv/bin/python -I -S -c 'import platform; print("version", platform.python_version())'
 )sh";
 
+// A line for each file: whoever puts another one there under the same name is found out.
+Result<std::string> listing_of(const std::string& path) {
+  const UniqueFd directory = TRY(open_directory(AT_FDCWD, path + "/."));
+  std::string lines;
+  for (const std::string& name : TRY(names_in(directory.get()))) {
+    struct stat status = {};  // of where a link leads to
+    if (::fstatat(directory.get(), name.c_str(), &status, 0) != 0) continue;
+    lines += fmt::format("{} {} {}.{:09}\n", name, status.st_size, status.st_ctim.tv_sec,
+                         status.st_ctim.tv_nsec);
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache& cache,
@@ -51,26 +68,34 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
     lockfile = TRY(parse_lockfile(text, request.lockfile));
     environment.has_hashes = lockfile->has_hashes;
     environment.lockfile_sha = sha256(text);
-    if (environment.has_hashes) options.emplace_back("--require-hashes");
+    if (lockfile->has_hashes) options.emplace_back("--require-hashes");
   }
+  const bool is_pinned = environment.has_hashes.value_or(false);
+  NetworkPolicy network;
+  if (!request.index.empty()) network = TRY(network_for_index(request.index));
   options.push_back(request.index.empty() ? "--no-index" : "--index-url=" + request.index);
   for (const std::string& directory : request.wheels) {
     inputs.push_back(TRY(real_path_of(directory)));
     options.push_back("--find-links=" + inputs.back());
   }
   // Which of several wheels of one version was taken is not known without hashes: then the place
-  // that it came from is part of the key.
-  const std::string origin =
-      environment.has_hashes ? "" : fmt::format("{}", fmt::join(options, "\n"));
+  // that it came from is part of the key, and what it holds.
+  std::string origin = is_pinned ? "" : fmt::format("{}", fmt::join(options, "\n"));
+  if (lockfile && !is_pinned)
+    for (const std::string& directory : request.wheels) origin += TRY(listing_of(directory));
   const std::string key = sha256(
       fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kPythonScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {
+    if (lockfile && !lockfile->names.empty() && request.wheels.empty() && request.index.empty())
+      return invalid(fmt::format("nobody has said where the packages of '{}' are",
+                                 printable(request.lockfile)),
+                     "name a directory with --wheels, or an index with --index");
     Preparation preparation{.what = "a Python environment",
                             .command = {"sh", "-c", kPythonScript, "sh", interpreter},
                             .inputs = inputs,
                             .tree = kEnvironment,
                             .place = place,
-                            .network = request.network};
+                            .network = network};
     preparation.command.push_back(lockfile ? place + "/lockfile" : "");
     preparation.command.insert(preparation.command.end(), options.begin(), options.end());
     if (lockfile) {

@@ -1,12 +1,12 @@
 // Python environments: what `python -m venv` and pip make of a lockfile, once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hermetic/base/result.h"
 #include "hermetic/run/backend.h"
-#include "hermetic/spec/network.h"
 #include "hermetic/workspace/cache.h"
 
 namespace hermetic::task {
@@ -15,15 +15,15 @@ struct PythonRequest {
   std::string interpreter = "/usr/bin/python3";
   std::string lockfile = {};             // a path; empty: nothing but pip
   std::vector<std::string> wheels = {};  // directories in which the packages are
-  std::string index = {};                // a URL of packages that are not there; needs `network`
-  NetworkPolicy network = {};            // while it is made; the task itself has its own
+  std::string index = {};                // a URL of packages that are not there
 };
 
 struct PythonEnvironment {
-  std::string version;              // "3.11.2"
-  std::string hash;                 // of lockfile, interpreter and what was installed
-  std::string lockfile_sha;         // "" without a lockfile
-  bool has_hashes = false;          // the lockfile pins contents, and they were checked
+  std::string version;       // "3.11.2"
+  std::string hash;          // of lockfile, interpreter and what was installed
+  std::string lockfile_sha;  // "" without a lockfile
+  // The lockfile pins contents, and they were checked; nothing without a lockfile.
+  std::optional<bool> has_hashes;
   std::vector<std::string> inputs;  // what of the host its interpreter needs besides the tools
   CachedTree cached;
 };

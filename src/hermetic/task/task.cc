@@ -90,6 +90,9 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   TaskConfig config = TRY(load_task_config(request.config));
   Checkout checkout =
       TRY(check_out(request.repository, request.revision, request.sparse, cache, backend));
+  std::string base = checkout.commit;
+  if (!request.base.empty() && request.base != base)
+    base = TRY(find_commit(request.repository, request.base, backend));
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
   std::optional<NodeEnvironment> node;
   if (!request.node.lockfile.empty()) node = TRY(node_environment(request.node, cache, backend));
@@ -102,6 +105,7 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
   Task task(request, std::move(checkout), std::move(environment), std::move(config),
             std::move(folder));
+  task.base_commit_ = std::move(base);
   task.node_ = std::move(node);
   task.snapshot_ = std::move(snapshot);
   task.durations_.setup = Clock::now() - begin;
@@ -154,6 +158,11 @@ SpecBuilder Task::builder(const Layers& layers) const {
   return result;
 }
 
+void Task::set_command(std::vector<std::string> command, const Draft& more) {
+  draft_ = overlay(request_.draft, more);
+  draft_.command = std::move(command);
+}
+
 Result<Spec> Task::spec() const { return builder(layers()).build(); }
 
 Result<Spec> Task::portable_spec() const {
@@ -168,6 +177,11 @@ Result<Spec> Task::portable_spec() const {
   return builder(names).lookup(look_up_by_name).build();
 }
 
+Result<GivenCommand> Task::given() const {
+  const Spec portable = TRY(portable_spec());
+  return GivenCommand{.words = draft_.command, .digest = portable.digest()};
+}
+
 Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSink& events,
                            const OnRun& on_run) {
   const Spec whole = TRY(spec());
@@ -175,15 +189,35 @@ Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSin
     .plan = TRY(make_plan(whole, backend.probe()))
     , .outcome = {}
   };
+  finished.outcome = TRY(run_plan(finished.plan, backend, options, events, on_run));
+  return finished;
+}
+
+Result<Outcome> Task::run_plan(const Plan& plan, Backend& backend, const RunOptions& options,
+                               EventSink& events, const OnRun& on_run) {
+  GivenCommand command = TRY(given());
   const Clock::time_point begin = Clock::now();
-  const std::unique_ptr<Run> run = TRY(backend.start(finished.plan, options, events));
-  durations_.guard = Clock::now() - begin;
+  const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
+  const std::size_t number = log_->add(std::move(command), Clock::now() - begin);
   if (on_run) on_run(run.get());
   Result<Outcome> outcome = run->wait();
   if (on_run) on_run(nullptr);
-  durations_.command += Clock::now() - begin;
-  finished.outcome = TRY(std::move(outcome));
-  return finished;
+  if (!outcome) return outcome;
+  CommandEnd end{.exit_code = {},
+                 .failure = failure_of(plan, *outcome),
+                 .hermetic = was_hermetic(plan, *outcome)};
+  if (const auto* exited = std::get_if<Exited>(&outcome->ending)) end.exit_code = exited->code;
+  log_->end(number, end, Clock::now() - begin);
+  return outcome;
+}
+
+Durations Task::durations() const {
+  Durations durations = durations_;
+  for (const LoggedCommand& command : log_->commands()) {
+    durations.guard += command.guard;
+    durations.command += command.time;
+  }
+  return durations;
 }
 
 // Nothing is there before the first command.
@@ -252,16 +286,22 @@ Certificate Task::clean_up() {
 }
 
 Result<std::string> Task::stable_hash() const {
-  const Spec portable = TRY(portable_spec());
-  std::vector<std::string> command;  // as text; the spec's digest knows the very bytes
-  for (const std::string& word : draft_.command) command.push_back(printable(word));
-  nlohmann::json parts = {{"task_id", request_.id},
-                          {"repo_sha", checkout_.commit},
-                          {"tree", checkout_.tree},
-                          {"venv_hash", environment_.hash},
-                          {"os_fingerprint", os_fingerprint(environment_.version)},
-                          {"command", std::move(command)},
-                          {"spec", portable.digest()}};
+  std::vector<LoggedCommand> commands = log_->commands();
+  if (commands.empty()) {
+    commands.emplace_back();
+    commands.back().given = TRY(given());
+  }
+  nlohmann::json described = nlohmann::json::array();
+  for (const LoggedCommand& command : commands) {
+    std::vector<std::string> words;  // as text; the digest knows the very bytes
+    for (const std::string& word : command.given.words) words.push_back(printable(word));
+    described.push_back({{"command", std::move(words)}, {"spec", command.given.digest}});
+  }
+  nlohmann::json parts = {
+      {"task_id", request_.id},          {"repo_sha", checkout_.commit},
+      {"base_sha", base_commit_},        {"tree", checkout_.tree},
+      {"venv_hash", environment_.hash},  {"os_fingerprint", os_fingerprint(environment_.version)},
+      {"commands", std::move(described)}};
   parts["seed"] = request_.seed ? nlohmann::json(*request_.seed) : nlohmann::json();
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "hermetic/spec/draft.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/checkout.h"
+#include "hermetic/task/command_log.h"
 #include "hermetic/task/node_environment.h"
 #include "hermetic/task/python_environment.h"
 #include "hermetic/task/snapshot.h"
@@ -29,6 +31,7 @@ struct TaskRequest {
   std::string id;
   std::string repository;
   std::string revision = {};             // empty: HEAD
+  std::string base = {};                 // a commit for the manifest; empty: the same
   std::vector<std::string> sparse = {};  // directories of it that are wanted; none: all
   std::optional<std::uint32_t> seed = {};
   std::string config = {};  // a file that names models, tokenizers, quantization; may be empty
@@ -42,9 +45,9 @@ struct TaskRequest {
 };
 
 struct Durations {
-  std::chrono::nanoseconds setup{};  // until the command could start
-  std::chrono::nanoseconds guard{};  // of it: from the first namespace to the sealed sandbox
-  std::chrono::nanoseconds command{};
+  std::chrono::nanoseconds setup{};    // until the first command could start
+  std::chrono::nanoseconds guard{};    // from the first namespace to the sealed sandbox
+  std::chrono::nanoseconds command{};  // of all commands together, as the one before
   std::chrono::nanoseconds cleanup{};
 };
 
@@ -65,14 +68,23 @@ class Task {
   [[nodiscard]] Result<Spec> spec() const;
   // The same with names that are the same for everyone: what its digest is made of.
   [[nodiscard]] Result<Spec> portable_spec() const;
-  [[nodiscard]] bool has_command() const { return !draft_.command.empty(); }
-  void set_command(std::vector<std::string> command) { draft_.command = std::move(command); }
+  // The next command, and what it is given besides what the request gives to all of them.
+  void set_command(std::vector<std::string> command, const Draft& more = {});
+  // Its words, and the digest of all that decides what it does.
+  [[nodiscard]] Result<GivenCommand> given() const;
 
-  // Runs the command; may be called again. How long it took is counted in durations(). `on_run`
-  // gets the run when it is there, to be ended from another thread, and null before it goes.
+  // Runs the command; may be called again. How it ended is in the log. `on_run` gets the run when
+  // it is there, to be ended from another thread, and null before it goes.
   using OnRun = std::function<void(Run* run)>;
   [[nodiscard]] Result<Finished> run(Backend& backend, const RunOptions& options, EventSink& events,
                                      const OnRun& on_run = {});
+  // The same, of spec() as it was planned.
+  [[nodiscard]] Result<Outcome> run_plan(const Plan& plan, Backend& backend,
+                                         const RunOptions& options, EventSink& events,
+                                         const OnRun& on_run = {});
+  // Whoever runs a command of this task by other means writes there what became of it.
+  [[nodiscard]] const std::shared_ptr<CommandLog>& shared_log() const { return log_; }
+  [[nodiscard]] const CommandLog& log() const { return *log_; }
 
   // What has become of the worktree and of the scratch folder so far.
   [[nodiscard]] Result<std::vector<Change>> changes() const;
@@ -89,12 +101,15 @@ class Task {
   // Removes everything on the host. Nothing but what was read before can be read after it.
   [[nodiscard]] Certificate clean_up();
 
-  // SHA-256 over what decides what the command does: equal tasks, equal hash, on any machine with
-  // the same system.
+  // SHA-256 over what decides what the commands do that there were, in their order; before the
+  // first, what the one does that is set. Equal tasks, equal hash, on any machine with the same
+  // system.
   [[nodiscard]] Result<std::string> stable_hash() const;
 
   [[nodiscard]] const TaskRequest& request() const { return request_; }
   [[nodiscard]] const Checkout& checkout() const { return checkout_; }
+  // What the request calls the base; the commit itself if it does not.
+  [[nodiscard]] const std::string& base_commit() const { return base_commit_; }
   [[nodiscard]] const PythonEnvironment& environment() const { return environment_; }
   [[nodiscard]] const std::optional<NodeEnvironment>& node() const { return node_; }
   [[nodiscard]] const TaskConfig& config() const { return config_; }
@@ -102,8 +117,7 @@ class Task {
   [[nodiscard]] const std::string& scratch_path() const { return scratch_path_; }
   [[nodiscard]] std::string worktree_path() const { return scratch_path_ + "/worktree"; }
   [[nodiscard]] std::string venv_path() const { return scratch_path_ + "/venv"; }
-  Durations& durations() { return durations_; }
-  [[nodiscard]] const Durations& durations() const { return durations_; }
+  [[nodiscard]] Durations durations() const;
 
  private:
   Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
@@ -123,13 +137,15 @@ class Task {
   TaskRequest request_;
   Draft draft_;
   Checkout checkout_;
+  std::string base_commit_;
   PythonEnvironment environment_;
   TaskConfig config_;
   std::optional<NodeEnvironment> node_;
   std::optional<Snapshot> snapshot_;
   RunFolder folder_;
   std::string scratch_path_;  // also when the folder is gone
-  Durations durations_;
+  Durations durations_;       // those of commands are in the log
+  std::shared_ptr<CommandLog> log_ = std::make_shared<CommandLog>();
 };
 
 // Machine, platform and Python, as facts of this host.

@@ -38,6 +38,28 @@ json changes_as_json(const std::vector<Change>& changes) {
   return list;
 }
 
+std::vector<std::string> printable_words(const std::vector<std::string>& words) {
+  std::vector<std::string> printed;
+  for (const std::string& word : words) printed.push_back(printable(word));
+  return printed;
+}
+
+// What is not known of one that has not ended is null.
+json command_as_json(const LoggedCommand& command) {
+  json object = {{"command", printable_words(command.given.words)},
+                 {"exit_code", nullptr},
+                 {"failure", nullptr},
+                 {"hermetic", nullptr},
+                 {"guard_ms", milliseconds(command.guard)},
+                 {"command_ms", nullptr}};
+  if (!command.end) return object;
+  if (command.end->exit_code) object["exit_code"] = *command.end->exit_code;
+  object["failure"] = to_string(command.end->failure);
+  object["hermetic"] = command.end->hermetic;
+  object["command_ms"] = milliseconds(command.time);
+  return object;
+}
+
 // The value below which so many of a hundred lie.
 double percentile(std::vector<double> values, unsigned percent) {
   std::ranges::sort(values);
@@ -47,39 +69,29 @@ double percentile(std::vector<double> values, unsigned percent) {
 
 }  // namespace
 
-std::string_view to_string(Failure failure) {
-  switch (failure) {
-    case Failure::None: return "none";
-    case Failure::Command: return "command";
-    case Failure::Timeout: return "timeout";
-    case Failure::OutOfMemory: return "oom";
-    case Failure::Limit: return "limit";
-    case Failure::Violation: return "violation";
-    case Failure::Signal: return "signal";
-    case Failure::Infra: return "infra";
-  }
-  return "";
-}
-
-Failure failure_of(const Plan& plan, const Outcome& outcome) {
-  if (std::holds_alternative<TimedOut>(outcome.ending)) return Failure::Timeout;
-  if (const auto* over = std::get_if<OverLimit>(&outcome.ending))
-    return over->which == "memory" ? Failure::OutOfMemory : Failure::Limit;
-  if (std::holds_alternative<EndedByViolation>(outcome.ending)) return Failure::Violation;
-  if (plan.on_violation != OnViolation::Report && !outcome.violations.empty())
-    return Failure::Violation;
-  if (std::holds_alternative<Signaled>(outcome.ending)) return Failure::Signal;
-  return outcome.success() ? Failure::None : Failure::Command;
+Result<void> read_commands(const Task& task, TaskRecord& record) {
+  record.commands = task.log().commands();
+  if (!record.commands.empty()) record.stable_hash = TRY(task.stable_hash());
+  record.hermetic = std::ranges::all_of(record.commands, [](const LoggedCommand& command) {
+    return command.end && command.end->hermetic;
+  });
+  if (record.commands.empty() || !record.commands.back().end) return {};
+  const CommandEnd& last = *record.commands.back().end;
+  record.failure = last.failure;
+  record.exit_code = last.exit_code.value_or(0);
+  return {};
 }
 
 Result<TaskRecord> record_of(const Task& task, const Finished& finished, int exit_code) {
-  return TaskRecord {
-    .stable_hash = TRY(task.stable_hash())
-    , .changes = TRY(task.changes())
-    , .scratch = TRY(task.scratch_listing())
-    , .not_kept = {}, .certificate = {}, .hermetic = finished.hermetic(),
-      .failure = failure_of(finished.plan, finished.outcome), .exit_code = exit_code
-  };
+  TaskRecord record;
+  TRY(read_commands(task, record));
+  if (!record.commands.empty() && record.commands.back().end)
+    record.commands.back().end->exit_code = exit_code;
+  record.failure = failure_of(finished.plan, finished.outcome);
+  record.exit_code = exit_code;
+  record.changes = TRY(task.changes());
+  record.scratch = TRY(task.scratch_listing());
+  return record;
 }
 
 std::string result_hash(const TaskRecord& record, const Outcome& outcome) {
@@ -94,7 +106,13 @@ std::string result_hash(const TaskRecord& record, const Outcome& outcome) {
 std::string task_manifest(const Task& task, const TaskRecord& record, const Outcome& outcome) {
   const TaskRequest& request = task.request();
   const TaskConfig& config = task.config();
-  const Durations& durations = task.durations();
+  const Durations durations = task.durations();
+  json commands = json::array();
+  for (const LoggedCommand& command : record.commands) commands.push_back(command_as_json(command));
+  // Facts of the last one; of a task that has run nothing there are none.
+  const json last = commands.empty() ? json::object() : commands.back();
+  const bool has_ended = last.contains("failure") && !last["failure"].is_null();
+  const auto of_last = [&](const char* key) { return last.contains(key) ? last[key] : json(); };
   json scratch = json::array();
   for (const ScratchEntry& entry : record.scratch) {
     scratch.push_back({{"path", printable(entry.path)}, {"size_bytes", entry.size_bytes}});
@@ -107,25 +125,27 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
       {"run_id", task.run_id()},
       {"seed", request.seed ? json(*request.seed) : json()},
       {"repo_sha", task.checkout().commit},
-      {"base_sha", task.checkout().commit},
+      {"base_sha", task.base_commit()},
       {"tree_sha", task.checkout().tree},
       {"submodules_missing", text_or_null(task.checkout().missing_submodules)},
       {"config_hash", text_or_null(config.hash)},
       {"lockfile_sha", text_or_null(task.environment().lockfile_sha)},
-      {"lockfile_has_hashes", task.environment().has_hashes},
+      {"lockfile_has_hashes",
+       task.environment().has_hashes ? json(*task.environment().has_hashes) : json()},
       {"node_lockfile_sha", task.node() ? json(task.node()->lockfile_sha) : json()},
       {"venv_hash", task.environment().hash},
       {"os_fingerprint", os_fingerprint(task.environment().version)},
-      {"hermetic", record.hermetic},
+      {"hermetic", has_ended ? json(record.hermetic) : json()},
       {"scratch_path", printable(task.scratch_path())},
       {"worktree_path", printable(task.worktree_path())},
       {"venv_path", printable(task.venv_path())},
       {"model_shas", map_or_null(config.model_shas)},
       {"tokenizer_shas", map_or_null(config.tokenizer_shas)},
       {"quantization", map_or_null(config.quantization)},
-      {"command", request.draft.command},
-      {"exit_code", record.exit_code},
-      {"failure", to_string(record.failure)},
+      {"command", of_last("command")},
+      {"exit_code", has_ended ? json(record.exit_code) : json()},
+      {"failure", of_last("failure")},
+      {"commands", commands},
       {"changes", changes_as_json(record.changes)},
       {"changes_not_kept", text_or_null(record.not_kept)},
       {"scratch", std::move(scratch)},
@@ -139,7 +159,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
         {"removed", record.certificate.removed},
         {"left", record.certificate.left}}},
       {"stable_hash", text_or_null(record.stable_hash)},
-      {"result_hash", result_hash(record, outcome)}};
+      {"result_hash", has_ended ? json(result_hash(record, outcome)) : json()}};
   return manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -11,31 +11,21 @@
 
 namespace hermetic::task {
 
-// Why a task did not end well, told from what the kernel and the sandbox say, not from its words.
-enum class Failure {
-  None,
-  Command,  // it ended by itself, with another code than 0
-  Timeout,  // wall or idle time
-  OutOfMemory,
-  Limit,      // any other limit
-  Violation,  // it tried what is not allowed, and that was to be its end
-  Signal,     // something ended it by a signal
-  Infra,      // the sandbox, the checkout or the environment could not be made
-};
-[[nodiscard]] std::string_view to_string(Failure failure);  // "none", "command", "timeout"…
-[[nodiscard]] Failure failure_of(const Plan& plan, const Outcome& outcome);
-
 // Everything about one run, read before the folder goes.
 struct TaskRecord {
-  std::string stable_hash;
+  std::string stable_hash;  // "" before the first command
+  std::vector<LoggedCommand> commands;
   std::vector<Change> changes;
   std::vector<ScratchEntry> scratch;
   std::string not_kept;  // why the changes, which somebody wanted to have, could not be kept
   Certificate certificate;
-  bool hermetic = false;
-  Failure failure = Failure::None;
+  bool hermetic = false;            // all commands were
+  Failure failure = Failure::None;  // of the last command
   int exit_code = 0;
 };
+
+// Reads which commands there were, and how they ended.
+[[nodiscard]] Result<void> read_commands(const Task& task, TaskRecord& record);
 
 // Reads all of it but the certificate, which comes with clean_up().
 [[nodiscard]] Result<TaskRecord> record_of(const Task& task, const Finished& finished,
