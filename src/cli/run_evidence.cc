@@ -90,7 +90,9 @@ void RunEvidence::on_event(const Event& event) {
   recorder_.on_event(event);
 }
 
-Result<void> RunEvidence::finish(const Plan& plan, const Outcome& outcome, int exit_code) {
+Result<void> RunEvidence::finish(Plan plan, const Outcome& outcome, int exit_code,
+                                 const TaskEvidence* task) {
+  if (task != nullptr) plan.spec_digest = task->spec_digest;
   TRY(events_->close());
   events_.reset();
   ReportStep step{.id = std::string(last_component(plan.command.front())),
@@ -108,11 +110,15 @@ Result<void> RunEvidence::finish(const Plan& plan, const Outcome& outcome, int e
   step.breaches = breaches_of(*step.run, redaction_);
   const std::vector<InputDigest> inputs =
       TRY(digest_inputs(spec_, executed_programs(step.run->processes)));
-  step.manifest = make_manifest(
-      *step.run, {.inputs = inputs, .spec = spec_.canonical(), .policy_digest = ""}, redaction_);
+  ManifestFacts facts{.inputs = inputs,
+                      .spec = task != nullptr ? task->spec : spec_.canonical(),
+                      .policy_digest = "",
+                      .task = task != nullptr ? task->facts : nlohmann::json()};
+  step.manifest = make_manifest(*step.run, facts, redaction_);
   TRY(write_run_files(folder_, "", step, inputs, redaction_));
   nlohmann::json rest = step.manifest->rest;
-  Report report{.title = "hermetic run",
+  if (task != nullptr) rest["task"] = task->rest;
+  Report report{.title = task != nullptr ? "hermetic task run" : "hermetic run",
                 .revision = "",
                 .policy_file = "",
                 .policy_digest = "",

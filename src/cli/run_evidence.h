@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/options.h"
 #include "cli/stream_copy.h"
 #include "hermetic/record/events_file.h"
@@ -21,6 +23,15 @@ namespace hermetic::cli {
 [[nodiscard]] Result<std::optional<SigningKey>> signing_key(const Arguments& arguments,
                                                             const Spec& spec);
 
+// Of a run that is a command of a task: what there is to say with names that are the same in every
+// run of it, and everywhere.
+struct TaskEvidence {
+  std::string spec;  // in its canonical form
+  std::string spec_digest;
+  nlohmann::json facts;  // of the stable part
+  nlohmann::json rest;   // of the volatile part
+};
+
 class RunEvidence final : public EventSink {
  public:
   // Makes the folder and connects `options` to it. Both of `spec` and `redaction` outlive it.
@@ -32,7 +43,8 @@ class RunEvidence final : public EventSink {
   void on_sample(const Usage& usage) override { recorder_.on_sample(usage); }
 
   // Writes all of it and gives it its name.
-  [[nodiscard]] Result<void> finish(const Plan& plan, const Outcome& outcome, int exit_code);
+  [[nodiscard]] Result<void> finish(Plan plan, const Outcome& outcome, int exit_code,
+                                    const TaskEvidence* task = nullptr);
 
  private:
   RunEvidence(EvidenceFolder folder, std::optional<SigningKey> key, const Spec& spec,

@@ -42,6 +42,15 @@ Result<void> keep_changes(Task& task, const std::string& directory) {
   return task.keep_changes(path);
 }
 
+// With names that no other run of the task has, its evidence would never be the same twice.
+Result<TaskEvidence> evidence_of(const Task& task, const TaskRecord& record) {
+  const Spec portable = TRY(task.portable_spec());
+  return TaskEvidence{.spec = portable.canonical(),
+                      .spec_digest = portable.digest(),
+                      .facts = task_facts(task),
+                      .rest = {{"run_id", task.run_id()}, {"stable_hash", record.stable_hash}}};
+}
+
 Result<int> run_task(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments));
   if (arguments.has("--keep-changes"))
@@ -83,7 +92,10 @@ Result<int> run_task(const Arguments& arguments) {
     TRY(write_file_whole(arguments.last("--manifest"), task_manifest(task, record, outcome)));
   if (arguments.has("--metrics"))
     TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics({task.durations()})));
-  if (evidence) TRY(evidence->finish(plan, outcome, record.exit_code));
+  if (evidence) {
+    const TaskEvidence about = TRY(evidence_of(task, record));
+    TRY(evidence->finish(plan, outcome, record.exit_code, &about));
+  }
   TRY(events.close());
   for (const std::string& left : record.certificate.left) complain({.message = left});
   TRY(std::move(kept));

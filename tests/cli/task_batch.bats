@@ -431,6 +431,26 @@ leaves_evidence() {
   hermetic verify-evidence evidence
   [ "$(cat evidence/stdout.txt)" = said ]
   nothing_left
+  # Another run of it, elsewhere, with a cache of its own: what is said to be the same is.
+  mkdir elsewhere
+  git clone --quiet repo elsewhere/repo
+  [ -z "${prefix[*]}" ] || chown -R 65534:65534 elsewhere
+  "${prefix[@]}" cp -a "$HERMETIC_CACHE" elsewhere/cache
+  HERMETIC_CACHE=$PWD/elsewhere/cache hermetic task run --repo elsewhere/repo --scratch elsewhere/scratch --task-id e \
+    --evidence again --manifest m.json -- sh -c 'echo said; echo more >>file'
+  for file in manifest.json inputs.json report.md report.sarif junit.xml attestations.intoto.jsonl; do
+    cmp "evidence/$file" "again/$file"
+  done
+  hermetic diff evidence again
+  python3 - "$(git -C repo rev-parse HEAD)" <<'PYTHON'
+import json, sys
+stable, rest, task = (json.load(open(name)) for name in ("again/manifest.json", "again/volatile.json", "m.json"))
+assert stable["task"]["repo_sha"] == sys.argv[1] and stable["task"]["venv_hash"] == task["venv_hash"]
+assert rest["task"] == {"run_id": task["run_id"], "stable_hash": task["stable_hash"]}, rest["task"]
+PYTHON
+  hermetic task run --repo repo --task-id other --evidence other -- sh -c 'echo said; echo more >>file'
+  run -1 hermetic diff evidence other
+  [[ $output == *'the task is another'* ]]
 }
 @test "a task leaves evidence that holds" { as_both leaves_evidence; }
 

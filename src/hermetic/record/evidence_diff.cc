@@ -140,13 +140,14 @@ void say_input(std::vector<std::string>& reasons, const std::string& path, const
 // Causes before effects: what the run was given, then what it did.
 std::vector<std::string> reasons_for(const Evidence& first, const Evidence& second) {
   std::vector<std::string> reasons;
-  constexpr std::array<std::pair<const char*, const char*>, 12> kParts = {{
+  constexpr std::array<std::pair<const char*, const char*>, 13> kParts = {{
       {"type", "they are evidence of different things"},
       {"tool", "another version of hermetic"},
       {"platform", "another kind of machine"},
       {"backend", "another backend"},
       {"assurance", "what is promised held to another degree"},
       {"policy_digest", "the policy has changed"},
+      {"task", "the task is another: its commit, its environment or what it is called"},
       {"command", "the command is another"},
       {"environment", "the environment differs"},
       {"spec_digest", "the spec has changed"},

@@ -206,6 +206,7 @@ Manifest make_manifest(const RunRecord& record, const ManifestFacts& facts,
       {"result", std::move(result)},
       {"passed", record.exit_code == 0},
   };
+  if (!facts.task.is_null()) manifest.stable["task"] = facts.task;
   const auto wall =
       std::chrono::duration_cast<std::chrono::system_clock::duration>(outcome.usage.wall_time);
   json pids = json::array();

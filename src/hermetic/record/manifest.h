@@ -33,6 +33,7 @@ struct ManifestFacts {
   std::vector<InputDigest> inputs;
   std::string spec;           // its canonical form
   std::string policy_digest;  // of the policy that asked for the run; "" if none did
+  nlohmann::json task = {};   // of the task that it was a command of; null if of none
 };
 
 [[nodiscard]] Manifest make_manifest(const RunRecord& record, const ManifestFacts& facts,

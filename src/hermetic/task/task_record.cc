@@ -163,6 +163,20 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
   return manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+json task_facts(const Task& task) {
+  const TaskRequest& request = task.request();
+  return {{"task_id", request.id},
+          {"seed", request.seed ? json(*request.seed) : json()},
+          {"repo_sha", task.checkout().commit},
+          {"base_sha", task.base_commit()},
+          {"tree_sha", task.checkout().tree},
+          {"submodules_missing", text_or_null(task.checkout().missing_submodules)},
+          {"config_hash", text_or_null(task.config().hash)},
+          {"lockfile_sha", text_or_null(task.environment().lockfile_sha)},
+          {"node_lockfile_sha", task.node() ? json(task.node()->lockfile_sha) : json()},
+          {"venv_hash", task.environment().hash}};
+}
+
 std::string task_metrics(const std::vector<Durations>& runs) {
   json metrics = json::object();
   for (const char* key :

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "hermetic/base/result.h"
 #include "hermetic/task/task.h"
 
@@ -42,6 +44,9 @@ struct TaskRecord {
 // JSON, with every key of the format; what is not known is null.
 [[nodiscard]] std::string task_manifest(const Task& task, const TaskRecord& record,
                                         const Outcome& outcome);
+
+// Of a task, for evidence: what is the same in every equal one, on any machine.
+[[nodiscard]] nlohmann::json task_facts(const Task& task);
 
 // Over all runs that were measured. Keys that somebody else measures are there, and null.
 [[nodiscard]] std::string task_metrics(const std::vector<Durations>& runs);
