@@ -12,13 +12,13 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
-#include "cli/explanation.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/stop_signals.h"
 #include "cli/task_options.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/engine/denial.h"
 #include "hermetic/task/batch.h"
 
 namespace hermetic::cli {
@@ -117,7 +117,7 @@ Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Back
   TRY(events.open(here));
   RunOptions options = wanted;
   options.prove = arguments.has("--prove");
-  options.observe_files = is_recorded(arguments);
+  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
   options.observe_processes = is_recorded(arguments);
   std::unique_ptr<RunEvidence> evidence;
   if (arguments.has("--evidence"))
@@ -125,7 +125,6 @@ Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Back
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   Finished finished = TRY(task.run(backend, options, sink));
   const Outcome& outcome = finished.outcome;
-  for (const Event& event : denied_files(spec, outcome)) sink.on_event(event);
   if (evidence)
     TRY(evidence->finish(finished.plan, outcome,
                          exit_code_of(outcome, finished.plan.on_violation)));

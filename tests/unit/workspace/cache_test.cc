@@ -250,12 +250,12 @@ TEST_F(Caches, NeedNotBeWaitedFor) {
   Cache other = open();
   int asked = 0;
   other.give_up_when([&] { return ++asked == 3; });
-  const Result<CachedTree> made = cache.get("kind", "key", [&](const std::string& place) {
+  const Result<CachedTree> tree = cache.get("kind", "key", [&](const std::string& place) {
     const Result<CachedTree> waited = other.get("kind", "key", maker());
     EXPECT_FALSE(waited);
     return maker()(place);
   });
-  ASSERT_TRUE(made);
+  ASSERT_TRUE(tree);
   EXPECT_EQ(asked, 3);
 }
 
