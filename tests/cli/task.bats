@@ -428,8 +428,21 @@ stable_hash() {
     echo two >config
     stable_hash --config config -- true
   } >hashes
-  [ "$(wc -l <hashes)" = 18 ]
+  # What is passed on has a value, and what a config names has a content.
+  echo 'models: {main: model}' >naming
+  for value in 1 2; do
+    export PASSED=$value
+    stable_hash --pass-env PASSED -- true
+    echo "$value" >model
+    stable_hash --config naming -- true
+  done >>hashes
+  [ "$(wc -l <hashes)" = 22 ]
   [ -z "$(sort hashes | uniq -d)" ]
+  [ "$(stable_hash --config naming -- true)" = "$(tail -n 1 hashes)" ]
+  # Of a secret there is nothing to be tried out.
+  export API_TOKEN=1
+  weak=$(stable_hash --pass-env API_TOKEN -- true)
+  [ "$(API_TOKEN=2 stable_hash --pass-env API_TOKEN -- true)" = "$weak" ]
 }
 
 ends_cleanly() {

@@ -17,6 +17,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/base/unlocked.h"
 #include "hermetic/record/canonical_json.h"
+#include "hermetic/record/secret_names.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/preparation.h"
@@ -179,7 +180,15 @@ Result<Spec> Task::portable_spec() const {
 
 Result<GivenCommand> Task::given() const {
   const Spec portable = TRY(portable_spec());
-  return GivenCommand{.words = draft_.command, .digest = portable.digest()};
+  // The spec has the names of what is passed on, not the values. Those of secrets have no part in
+  // it: whoever tries all would find a weak one.
+  std::string passed;
+  for (const auto& [name, value] : portable.variables())
+    if (portable.environment.pass.contains(name) && !is_secret_variable(name))
+      passed += fmt::format("{}={}\n", name, sha256(value));
+  return GivenCommand{
+      .words = draft_.command,
+      .digest = passed.empty() ? portable.digest() : sha256(portable.digest() + passed)};
 }
 
 Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSink& events,
@@ -308,6 +317,11 @@ Result<std::string> Task::stable_hash() const {
   };
   parts["submodules_missing"] = text_or_null(printable(checkout_.missing_submodules));
   parts["config_hash"] = text_or_null(config_.hash);
+  const auto map_or_empty = [](const std::optional<std::map<std::string, std::string>>& map) {
+    return map.value_or(std::map<std::string, std::string>());
+  };
+  parts["model_shas"] = map_or_empty(config_.model_shas);
+  parts["tokenizer_shas"] = map_or_empty(config_.tokenizer_shas);
   parts["lockfile_sha"] = text_or_null(environment_.lockfile_sha);
   return sha256(canonical_json(parts));
 }
