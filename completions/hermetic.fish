@@ -41,7 +41,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from gate' -l json -d 'simulate:
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l quiet -d 'say nothing but what went wrong'
 complete -c hermetic -n '__fish_seen_subcommand_from gate' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -F
-complete -c hermetic -n '__fish_seen_subcommand_from gc' -l unused -x -d 'also cached checkouts and environments that nobody has used for DAYS'
+complete -c hermetic -n '__fish_seen_subcommand_from gc' -l unused -x -d 'also cached checkouts, environments and snapshots that nobody has used for DAYS'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l json -d 'print JSON'
 complete -c hermetic -n '__fish_seen_subcommand_from gc' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from key' -F

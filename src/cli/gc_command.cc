@@ -104,10 +104,11 @@ const Subcommand& gc_description() {
       .name = "gc",
       .synopsis = "[DIRECTORY]... [--json]",
       .summary = "Removes what killed runs have left, and puts their outputs right.",
-      .options = {{"--unused", "DAYS",
-                   "also cached checkouts and environments that nobody has used for DAYS"},
-                  {"--json", "", "print JSON"},
-                  {"--help", "", "show this help"}}};
+      .options = {
+          {"--unused", "DAYS",
+           "also cached checkouts, environments and snapshots that nobody has used for DAYS"},
+          {"--json", "", "print JSON"},
+          {"--help", "", "show this help"}}};
   return description;
 }
 

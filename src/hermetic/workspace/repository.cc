@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <string_view>
@@ -85,6 +87,11 @@ Result<Repository> find_repository(const std::string& path) {
   repository.common = repository.git;
   if (const std::string common = first_line_of(git + "/commondir"); !common.empty())
     repository.common = real(absolute(common, git));
+  // Somebody else's, perhaps: what cannot be looked at is not called something else.
+  for (const std::string& place : {path, git, repository.common + "/objects", git + "/HEAD"})
+    if (::access(place.c_str(), R_OK) != 0 && errno == EACCES)
+      return system_error(fmt::format("cannot read the repository '{}'", printable(path)), EACCES,
+                          "ask its owner for the right to read it, or clone it");
   if (repository.git.empty() || !is_directory(repository.common + "/objects") ||
       first_line_of(repository.git + "/HEAD").empty())
     return invalid(fmt::format("'{}' is no git repository", printable(path)),
