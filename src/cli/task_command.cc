@@ -55,6 +55,7 @@ Result<int> run_task(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments));
   if (arguments.has("--keep-changes"))
     TRY(check_place_for_changes(arguments.last("--keep-changes")));
+  TRY(check_places_of_records(arguments));
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   Task task = TRY(Task::set_up(request, cache, *backend));

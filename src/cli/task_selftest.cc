@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "cli/backends.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -46,7 +50,18 @@ struct Round {
   bool clean = false;
 };
 
-Result<Round> run_once(const task::TaskRequest& request, bool prove, Cache& cache,
+// Whether the network was tried from inside before the command, and all of that failed: had any of
+// it succeeded, the command would not have been run.
+bool was_tried(const Outcome& outcome) {
+  return std::ranges::all_of(std::array{"tcp", "udp", "dns"}, [&](std::string_view name) {
+    return std::ranges::any_of(outcome.probes, [&](const NegativeControl& probe) {
+      return probe.name == name && probe.tried;
+    });
+  });
+}
+
+// What an own command does is its own affair; the network is tried before it in any case.
+Result<Round> run_once(const task::TaskRequest& request, bool own_command, Cache& cache,
                        Backend& backend) {
   task::Task task = TRY(task::Task::set_up(request, cache, backend));
   print(fmt::format("Hermetic environment created at {}\n", printable(task.scratch_path())));
@@ -54,8 +69,8 @@ Result<Round> run_once(const task::TaskRequest& request, bool prove, Cache& cach
   Silence events;
   RunOptions options;
   options.standard_input = -1;
+  options.prove = true;
   options.capture_bytes = std::size_t{1} << 20U;
-  options.prove = prove;
   const Finished finished = TRY(task.run(backend, options, events));
   task::TaskRecord record = TRY(
       task::record_of(task, finished, exit_code_of(finished.outcome, finished.plan.on_violation)));
@@ -68,11 +83,17 @@ Result<Round> run_once(const task::TaskRequest& request, bool prove, Cache& cach
               .ended_well = finished.outcome.success(),
               .clean = record.certificate.left.empty() &&
                        ::lstat(task.scratch_path().c_str(), &status) != 0};
-  const bool sealed = round.said.find("doors none") != std::string::npos;
+  const bool found_no_door = own_command || round.said.find("doors none") != std::string::npos;
+  const bool sealed = was_tried(finished.outcome) && found_no_door;
+  if (sealed)
+    print("Network guard active: connections blocked\n");
+  else
+    print(fmt::format("Network guard NOT active{}\n",
+                      found_no_door ? ": the task may use the network" : ""));
+  if (!round.ended_well || !found_no_door)
+    print(fmt::format("The command did not succeed, or found a way out: {}{}\n",
+                      printable(round.said), printable(finished.outcome.standard_error.text)));
   round.ended_well = round.ended_well && sealed;
-  print(sealed ? "Network guard active: connections blocked\n"
-               : "Network guard NOT active: " + printable(round.said) +
-                     printable(finished.outcome.standard_error.text) + "\n");
   print(round.clean ? "Cleanup successful: scratch directory removed\n" : "Cleanup FAILED\n");
   print(fmt::format("Stable hash: {}\n", round.stable_hash));
   return round;
@@ -84,7 +105,9 @@ Result<int> task_selftest(const Arguments& arguments) {
   Arguments completed = arguments;
   if (!arguments.has("--task-id")) completed.options.push_back({"--task-id", "selftest"});
   task::TaskRequest request = TRY(task_request(completed));
-  if (request.draft.command.empty()) request.draft.command = {"python", "-c", kProbe};
+  TRY(check_places_of_records(arguments));
+  const bool own_command = !request.draft.command.empty();
+  if (!own_command) request.draft.command = {"python", "-c", kProbe};
   if (!request.seed) request.seed = 123;
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
@@ -92,7 +115,7 @@ Result<int> task_selftest(const Arguments& arguments) {
   for (int i = 0; i < 2; ++i) {
     print(fmt::format("Running hermetic selftest with task_id={}, seed={}\n", request.id,
                       *request.seed));
-    rounds.push_back(TRY(run_once(request, arguments.has("--prove"), cache, *backend)));
+    rounds.push_back(TRY(run_once(request, own_command, cache, *backend)));
   }
   const bool same = rounds[0].stable_hash == rounds[1].stable_hash;
   const bool equal = rounds[0].said == rounds[1].said;

@@ -609,8 +609,49 @@ tests_itself() {
 }
 @test "the selftest passes" { as_both tests_itself; }
 
+tests_other_commands() {
+  run -0 hermetic task selftest --repo "$repo" --scratch "$scratch" -- sh -c 'cat file'
+  [[ $output == *'Network guard active'*'Selftest passed'* ]]
+  # It is tried, whatever the command says; and a command that fails is no broken guard.
+  run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" -- sh -c 'echo doors none; exit 3'
+  [[ $output == *'Network guard active'*'The command did not succeed'*'Selftest FAILED'* ]]
+  run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" --network host -- echo doors none
+  [[ $output == *'Network guard NOT active'* ]]
+  nothing_left
+}
+@test "the selftest passes with other commands, too" { as_both tests_other_commands; }
+
+nowhere_to_write() {
+  for option in --manifest --metrics --keep-changes; do
+    run -125 task "$option" no/folder/x -- touch "$PWD/ran"
+    [[ $output == *"cannot write 'no/folder/x': No such file"*'nothing was run'* ]]
+    run -125 task "$option" file/x -- true
+    run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" "$option" no/folder/x -- true || [ "$option" = --keep-changes ]
+  done
+  for option in --manifest --metrics; do
+    run -125 task "$option" . -- echo ran
+    [[ $output == *'Is a directory'* && $output != *ran* ]]
+  done
+  run -3 task --manifest /dev/null --metrics new.json -- sh -c 'exit 3'
+  [ -s new.json ]
+  nothing_left
+}
+@test "a record that could not be written is refused before anything runs" { touch file; as_both nowhere_to_write; }
+
+may_not_be_read() {
+  [ -n "${prefix[*]}" ] || [ "$EUID" != 0 ] || return 0 # root may read it
+  cp -r "$BATS_FILE_TMPDIR/repo" "$BATS_TEST_TMPDIR/closed"
+  for place in objects HEAD .; do
+    chmod 0 "$BATS_TEST_TMPDIR/closed/.git/$place"
+    run -125 hermetic task run --repo "$BATS_TEST_TMPDIR/closed" --task-id t --scratch "$scratch" -- true
+    [[ $output == *'cannot read the repository'*'Permission denied'* ]]
+    chmod 755 "$BATS_TEST_TMPDIR/closed/.git" "$BATS_TEST_TMPDIR/closed/.git/$place"
+  done
+}
+@test "a repository that may not be read is not called something else" { as_both may_not_be_read; }
+
 @test "the selftest fails if the command sees something new" {
-  run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" -- sh -c 'echo doors none; date +%N'
+  run -125 hermetic task selftest --repo "$repo" --scratch "$scratch" -- sh -c 'date +%N'
   [[ $output == *'OUTPUT_EQ= False'* ]]
   [[ $output == *'Selftest FAILED'* ]]
   nothing_left

@@ -42,6 +42,22 @@ std::string first_line_of(const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
+Result<void> check_place_for_file(const std::string& path) {
+  struct stat status = {};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  int os_error = 0;
+  if (is_there && S_ISDIR(status.st_mode))
+    os_error = EISDIR;
+  else if (::access(is_there && !S_ISREG(status.st_mode) ? path.c_str() : folder.c_str(), W_OK) !=
+           0)
+    os_error = errno;
+  if (os_error == 0) return {};
+  return system_error(fmt::format("cannot write '{}'", printable(path)), os_error,
+                      "nothing was run; make its directory first, or name another one");
+}
+
 Result<void> write_file_whole(const std::string& path, std::string_view text) {
   const auto failed = [&](int os_error) {
     return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);

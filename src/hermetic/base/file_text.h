@@ -17,4 +17,8 @@ namespace hermetic {
 // Writes a file under a temporary name and renames it, so that nobody ever reads half of it.
 [[nodiscard]] Result<void> write_file_whole(const std::string& path, std::string_view text);
 
+// Whether that can succeed, as far as it can be told. To be asked before the work whose result is
+// to be written there.
+[[nodiscard]] Result<void> check_place_for_file(const std::string& path);
+
 }  // namespace hermetic

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
@@ -67,7 +68,7 @@ Result<void> copy_with_marks(const std::string& from, const std::string& to) {
 
 Result<void> check_place_for_changes(const std::string& directory) {
   struct stat status = {};
-  if (::lstat(directory.c_str(), &status) != 0) return {};
+  if (::lstat(directory.c_str(), &status) != 0) return check_place_for_file(directory);
   return invalid(fmt::format("'{}' is there already", printable(directory)), "choose another name");
 }
 

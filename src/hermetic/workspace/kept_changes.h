@@ -7,7 +7,8 @@
 
 namespace hermetic {
 
-// Nothing is there yet. To be asked before the run: afterwards it is too late for another name.
+// Nothing is there yet, and something can be. To be asked before the run: afterwards it is too late
+// for another name.
 [[nodiscard]] Result<void> check_place_for_changes(const std::string& directory);
 
 // Moves `upper` there, or copies it if that is another file system: files as they are now, removed
