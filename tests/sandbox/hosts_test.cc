@@ -64,6 +64,12 @@ TEST_F(AllowedHosts, AreRangesOfAddresses) {
               HasSubstr("| connect 10.0.0.1:80/tcp"));
   EXPECT_EQ(fetched("http://[2001:db8::80]/", {"[2001:db8::]/32"}), "page for [2001:db8::80]");
   EXPECT_EQ(fetched("http://six.example.org/", {"six.example.org"}), "page for six.example.org");
+  EXPECT_EQ(
+      asked({"curl", "-6", "-sS", "-m", "20", "http://six.example.org/"}, {"six.example.org"}),
+      "page for six.example.org");
+  EXPECT_EQ(python("print(socket.getaddrinfo('six.example.org', 80, socket.AF_INET6)[0][4][0])",
+                   {"six.example.org"}),
+            "fd68:6572:6d65:7469::1\n");
 }
 
 // DNS rebinding: whoever owns the name does not own the network here.

@@ -13,6 +13,9 @@ namespace {
 constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 constexpr std::array<std::uint8_t, 12> kTranslated = {0, 0x64, 0xFF, 0x9B};  // 64:ff9b::/96
 
+// fd68:6572:6d65:7469::/64, which is "hermeti".
+constexpr std::array<std::uint8_t, 8> kSynthetic = {0xFD, 0x68, 0x65, 0x72, 0x6D, 0x65, 0x74, 0x69};
+
 struct Network {
   std::uint32_t address;
   unsigned length;
@@ -58,6 +61,7 @@ std::string_view ipv6_kind(const Address& address) {
   if (address == kLoopback) return "loopback";
   if (address[0] == 0xFF) return "multicast";
   if (address[0] == 0xFE && (address[1] & 0xC0U) == 0x80) return "link-local";
+  if (starts_with(address, kSynthetic)) return "synthetic";
   if ((address[0] & 0xFEU) == 0xFC) return "private";
   if (starts_with(address, kTranslated)) return ipv4_kind(number_at(std::span(address).last(4)));
   if (address[0] == 0x20 && address[1] == 0x02)  // 6to4: the IPv4 address of a gateway
@@ -76,6 +80,19 @@ Address ipv4_address(std::uint32_t number) {
     address[12 + i] = static_cast<std::uint8_t>(number >> (24U - 8U * i));
   return address;
 }
+
+Address synthetic_ipv4(std::uint32_t number) {
+  return ipv4_address(dotted(198, 18, 0, 0) + number);
+}
+
+Address synthetic_ipv6(std::uint32_t number) {
+  Address address = ipv4_address(number);  // for its last four bytes
+  std::fill(address.begin(), address.begin() + 12, std::uint8_t{0});
+  std::copy(kSynthetic.begin(), kSynthetic.end(), address.begin());
+  return address;
+}
+
+bool is_synthetic(const Address& address) { return why_not_public(address) == "synthetic"; }
 
 bool is_ipv4(const Address& address) { return starts_with(address, kMapped); }
 

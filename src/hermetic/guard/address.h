@@ -19,6 +19,13 @@ using Address = std::array<std::uint8_t, 16>;
 namespace guard {
 
 [[nodiscard]] Address ipv4_address(std::uint32_t number);
+
+// Addresses that stand for names: of 198.18.0.0/15, set aside for tests of networks (RFC 2544), and
+// of a unique local network (RFC 4193) whose number nobody else has drawn.
+[[nodiscard]] Address synthetic_ipv4(std::uint32_t number);
+[[nodiscard]] Address synthetic_ipv6(std::uint32_t number);
+[[nodiscard]] bool is_synthetic(const Address& address);
+
 [[nodiscard]] bool is_ipv4(const Address& address);
 [[nodiscard]] std::optional<Address> parse_address(std::string_view text);  // no brackets, no scope
 [[nodiscard]] std::string address_text(const Address& address);

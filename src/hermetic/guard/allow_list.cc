@@ -25,8 +25,6 @@ bool is_within_loopback(const HostRule& rule) {
 
 }  // namespace
 
-bool is_synthetic(const Address& address) { return why_not_public(address) == "synthetic"; }
-
 const HostRule* rule_for_name(const NetworkPolicy& policy, std::string_view name,
                               std::optional<std::uint16_t> port) {
   if (policy.mode != NetworkPolicy::Mode::Hosts || name.empty()) return nullptr;

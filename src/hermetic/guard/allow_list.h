@@ -12,9 +12,6 @@
 
 namespace hermetic::guard {
 
-// Addresses that stand for names: 198.18.0.0/15, set aside for tests of networks (RFC 2544).
-[[nodiscard]] bool is_synthetic(const Address& address);
-
 // `name` is in lower case. Without a port: on any port at all. Of several rules the first.
 [[nodiscard]] const HostRule* rule_for_name(const NetworkPolicy& policy, std::string_view name,
                                             std::optional<std::uint16_t> port);

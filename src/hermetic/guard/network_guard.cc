@@ -53,7 +53,9 @@ class NetworkGuard::State {
         most_flows_(std::max<std::size_t>(1, options_.most_flows / (udp_.size() + 1))),
         lookup_(*poller_, parse_hosts(read_host_file(options_.hosts_file)),
                 parse_resolver_settings(read_host_file(options_.resolver_file))),
-        resolver_(options_.policy, lookup_, options_.tell, options_.find_who),
+        resolver_(
+            options_.policy, lookup_,
+            {.tell = options_.tell, .find_who = options_.find_who, .has_ipv6 = tcp_.takes_ipv6()}),
         dns_(*poller_, resolver_) {}
 
   Result<void> open_resolver(const Address& address, Protocol protocol);

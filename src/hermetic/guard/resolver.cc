@@ -9,7 +9,6 @@
 namespace hermetic::guard {
 namespace {
 
-constexpr std::uint32_t kFirstAddress = 0xC6120001;  // 198.18.0.1
 constexpr std::size_t kMostNames = 65536;
 constexpr std::uint32_t kTimeToLive = 5;  // the address never changes; whether it may be used can
 constexpr std::size_t kHeaderSize = 12;
@@ -42,7 +41,8 @@ DnsRecord record_of(const std::string& name, const Address& address) {
   DnsRecord record;
   record.name = name;
   record.time_to_live = kTimeToLive;
-  record.data.assign(address.begin() + 12, address.end());
+  record.type = is_ipv4(address) ? kTypeA : kTypeAaaa;
+  record.data.assign(address.begin() + (is_ipv4(address) ? 12 : 0), address.end());
   return record;
 }
 
@@ -76,16 +76,19 @@ void Resolver::answer(std::span<const std::uint8_t> query, const Arrival& from, 
 }
 
 void Resolver::resolve(const DnsQuestion& question, const Arrival& from, const Finish& finish) {
-  Arrival asked = from;
-  asked.name = lower_case(question.name);
-  const HostRule* rule = rule_for_name(policy_, asked.name, {});
+  Asked asked{.from = from, .type = question.type};
+  asked.from.name = lower_case(question.name);
+  asked.is_told = is_news(asked.from, question.type);
+  const HostRule* rule = rule_for_name(policy_, asked.from.name, {});
   if (rule == nullptr) {
-    if (!is_other_half(asked, question.type))
-      report(asked, nullptr, Verdict::Deny, "no rule allows this name");
+    report(asked, nullptr, Verdict::Deny, "no rule allows this name");
     return finish(ResponseCode::NoSuchName, {});
   }
-  if (question.type != kTypeA) return finish(ResponseCode::NoError, {});
-  lookup_.find(asked.name, [this, asked, rule, finish](const LookupAnswer& answer) {
+  if (question.type != kTypeA && question.type != kTypeAaaa) {
+    report(asked, rule, Verdict::Allow, "only its addresses are answered");
+    return finish(ResponseCode::NoError, {});
+  }
+  lookup_.find(asked.from.name, [this, asked, rule, finish](const LookupAnswer& answer) {
     std::optional<Address> address;
     const ResponseCode code = decide(asked, *rule, answer, address);
     finish(code, address);
@@ -93,55 +96,61 @@ void Resolver::resolve(const DnsQuestion& question, const Arrival& from, const F
 }
 
 // Whoever looks a name up asks for its IPv4 and its IPv6 addresses: that is one attempt.
-bool Resolver::is_other_half(const Arrival& from, std::uint16_t type) {
-  const bool same = from.protocol == last_denied_.protocol && from.from == last_denied_.from &&
-                    from.from_port == last_denied_.from_port && from.name == last_denied_.name;
-  if (same && last_types_.size() == 1 && last_types_.front() != type) {
+bool Resolver::is_news(const Arrival& from, std::uint16_t type) {
+  const bool same = from.protocol == last_.protocol && from.from == last_.from &&
+                    from.from_port == last_.from_port && from.name == last_.name;
+  if (same && std::find(last_types_.begin(), last_types_.end(), type) == last_types_.end()) {
     last_types_.push_back(type);
-    return true;
+    return false;
   }
-  last_denied_ = from;
+  last_ = from;
   last_types_ = {type};
-  return false;
+  return true;
 }
 
-ResponseCode Resolver::decide(const Arrival& from, const HostRule& rule, const LookupAnswer& answer,
+ResponseCode Resolver::decide(const Asked& asked, const HostRule& rule, const LookupAnswer& answer,
                               std::optional<Address>& address) {
   if (answer.status == LookupAnswer::Status::NoSuchName) {
-    report(from, &rule, Verdict::Allow, "there is no such name");
+    report(asked, &rule, Verdict::Allow, "there is no such name");
     return ResponseCode::NoSuchName;
   }
   if (answer.status == LookupAnswer::Status::Failed) {
-    report(from, &rule, Verdict::Allow, "the lookup failed");
+    report(asked, &rule, Verdict::Allow, "the lookup failed");
     return ResponseCode::ServerFailure;
   }
   const UsableAddresses addresses = usable_addresses(policy_, answer.addresses, {});
   if (addresses.usable.empty() && !addresses.refused.empty()) {
-    report(from, &rule, Verdict::Deny, addresses.refused + ", and no rule names it",
+    report(asked, &rule, Verdict::Deny, addresses.refused + ", and no rule names it",
            addresses.refused_address);
     return ResponseCode::NoSuchName;  // Refused would be asked again and again
   }
   if (addresses.usable.empty()) {
-    report(from, &rule, Verdict::Allow, "the name has no address");
+    report(asked, &rule, Verdict::Allow, "the name has no address");
     return ResponseCode::NoError;
   }
-  address = address_for(from.name);
+  const bool has_ipv4 = std::any_of(addresses.usable.begin(), addresses.usable.end(), is_ipv4);
+  if (asked.type == kTypeAaaa && (has_ipv4 || !options_.has_ipv6)) {
+    report(asked, &rule, Verdict::Allow, "it is reached by IPv4");
+    return ResponseCode::NoError;
+  }
+  address = address_for(asked.from.name, asked.type);
   if (!address) {
-    report(from, &rule, Verdict::Deny, "too many names were looked up");
+    report(asked, &rule, Verdict::Deny, "too many names were looked up");
     return ResponseCode::ServerFailure;
   }
-  report(from, &rule, Verdict::Allow, {}, address);
+  report(asked, &rule, Verdict::Allow, {}, address);
   return ResponseCode::NoError;
 }
 
-std::optional<Address> Resolver::address_for(const std::string& name) {
-  if (const auto known = addresses_.find(name); known != addresses_.end()) return known->second;
-  if (addresses_.size() >= kMostNames) return {};
-  const Address address =
-      ipv4_address(kFirstAddress + static_cast<std::uint32_t>(addresses_.size()));
-  addresses_[name] = address;
-  names_[address] = name;
-  return address;
+std::optional<Address> Resolver::address_for(const std::string& name, std::uint16_t type) {
+  auto known = numbers_.find(name);
+  if (known == numbers_.end()) {
+    if (numbers_.size() >= kMostNames) return {};
+    known = numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size() + 1)).first;
+    for (const Address& address : {synthetic_ipv4(known->second), synthetic_ipv6(known->second)})
+      names_[address] = name;
+  }
+  return type == kTypeAaaa ? synthetic_ipv6(known->second) : synthetic_ipv4(known->second);
 }
 
 const std::string* Resolver::name_of(const Address& address) const {
@@ -149,13 +158,13 @@ const std::string* Resolver::name_of(const Address& address) const {
   return found == names_.end() ? nullptr : &found->second;
 }
 
-void Resolver::report(const Arrival& from, const HostRule* rule, Verdict verdict,
-                      std::string detail, const std::optional<Address>& address) const {
-  if (!tell_) return;
+void Resolver::report(const Asked& asked, const HostRule* rule, Verdict verdict, std::string detail,
+                      const std::optional<Address>& address) const {
+  if (!options_.tell || !asked.is_told) return;
   Event event;
   event.kind = Event::Kind::Network;
   event.act = "resolve";
-  event.subject = from.name;
+  event.subject = asked.from.name;
   event.detail = std::move(detail);
   event.verdict = verdict;
   if (rule != nullptr) event.rule = to_string(*rule);
@@ -164,8 +173,8 @@ void Resolver::report(const Arrival& from, const HostRule* rule, Verdict verdict
                             .protocol = {},
                             .address = address ? address_text(*address) : "",
                             .port = 0,
-                            .name = from.name};
-  tell_(std::move(event), find_who_ ? find_who_(from) : Who{});
+                            .name = asked.from.name};
+  options_.tell(std::move(event), options_.find_who ? options_.find_who(asked.from) : Who{});
 }
 
 }  // namespace hermetic::guard

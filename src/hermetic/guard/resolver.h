@@ -2,7 +2,8 @@
 //
 // No question of the command leaves the sandbox: a name that is not allowed does not exist. An
 // allowed one is looked up outside first, and gets an address of its own that is valid for this run
-// only.
+// only: of IPv4, and of IPv6 as well if it has no other outside. A second one would take a second
+// socket of the few that there are.
 #pragma once
 
 #include <functional>
@@ -23,9 +24,14 @@ class Resolver {
  public:
   using Reply = std::function<void(const Bytes&)>;
 
+  struct Options {
+    Tell tell = {};
+    FindWho find_who = {};
+    bool has_ipv6 = false;  // inside
+  };
   // The first two are borrowed.
-  Resolver(const NetworkPolicy& policy, NameLookup& lookup, Tell tell, FindWho find_who)
-      : policy_(policy), lookup_(lookup), tell_(std::move(tell)), find_who_(std::move(find_who)) {}
+  Resolver(const NetworkPolicy& policy, NameLookup& lookup, Options options)
+      : policy_(policy), lookup_(lookup), options_(std::move(options)) {}
 
   // Replies once, now or later, or never: to what is no question at all.
   void answer(std::span<const std::uint8_t> query, const Arrival& from, Reply reply);
@@ -37,20 +43,25 @@ class Resolver {
   using Finish = std::function<void(ResponseCode, std::optional<Address>)>;
 
   void resolve(const DnsQuestion& question, const Arrival& from, const Finish& finish);
-  ResponseCode decide(const Arrival& from, const HostRule& rule, const LookupAnswer& answer,
+  // A question as it came, and whether it is told of.
+  struct Asked {
+    Arrival from;
+    std::uint16_t type = kTypeA;
+    bool is_told = true;
+  };
+  ResponseCode decide(const Asked& asked, const HostRule& rule, const LookupAnswer& answer,
                       std::optional<Address>& address);
-  std::optional<Address> address_for(const std::string& name);
-  [[nodiscard]] bool is_other_half(const Arrival& from, std::uint16_t type);
-  void report(const Arrival& from, const HostRule* rule, Verdict verdict, std::string detail = {},
+  std::optional<Address> address_for(const std::string& name, std::uint16_t type);
+  [[nodiscard]] bool is_news(const Arrival& from, std::uint16_t type);
+  void report(const Asked& asked, const HostRule* rule, Verdict verdict, std::string detail = {},
               const std::optional<Address>& address = {}) const;
 
   const NetworkPolicy& policy_;
   NameLookup& lookup_;
-  Tell tell_;
-  FindWho find_who_;
-  Arrival last_denied_;
-  std::vector<std::uint16_t> last_types_;  // of records, that it was asked for
-  std::map<std::string, Address> addresses_;
+  Options options_;
+  Arrival last_;                           // who asked last, and for what
+  std::vector<std::uint16_t> last_types_;  // of records
+  std::map<std::string, std::uint32_t> numbers_;
   std::map<Address, std::string> names_;
 };
 

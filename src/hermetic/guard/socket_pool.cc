@@ -27,6 +27,10 @@ int family_of(int fd) {
 
 }  // namespace
 
+bool SocketPool::takes_ipv6() const {
+  return !sockets_.empty() && family_of(sockets_.back().get()) == AF_INET6;
+}
+
 Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bool listening) {
   const std::string doing = "cannot open " + endpoint_text(address, port) + " inside the sandbox";
   if (sockets_.empty())

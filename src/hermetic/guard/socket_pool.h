@@ -17,6 +17,7 @@ class SocketPool {
       : sockets_(std::move(sockets)), given_(sockets_.size()) {}
 
   [[nodiscard]] std::size_t size() const { return sockets_.size(); }
+  [[nodiscard]] bool takes_ipv6() const;
   // A non-blocking socket at exactly this address, and listening if it is for connections. One that
   // cannot be bound stays in the pool.
   Result<UniqueFd> bind(const Address& address, std::uint16_t port, bool listening);

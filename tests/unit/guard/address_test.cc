@@ -48,6 +48,8 @@ TEST(Address, OthersHaveOne) {
       {"127.255.255.255", "loopback"},
       {"169.254.169.254", "metadata"},
       {"169.254.169.253", "link-local"},
+      {"fd68:6572:6d65:7469::1", "synthetic"},
+      {"fd68:6572:6d65:746a::1", "private"},
       {"172.16.0.0", "private"},
       {"172.31.255.255", "private"},
       {"192.168.0.0", "private"},

@@ -113,6 +113,28 @@ TEST_F(NetworkGuardTest, ANameKeepsItsAddress) {
             "");
 }
 
+// For programs that insist on it.
+TEST_F(NetworkGuardTest, ANameWithoutIpv4HasAnAddressOfIpv6Too) {
+  start({"six.test", "echo.test"});
+  EXPECT_EQ(inside([](Observer& observer) -> std::string {
+              const std::string address = resolve("six.test", kTypeAaaa).address;
+              REQUIRE(address == "fd68:6572:6d65:7469::1");
+              const UniqueFd six = client_socket(SOCK_STREAM, AF_INET6);
+              REQUIRE(connect_to(observer, six.get(), address.c_str(), kEcho, Protocol::Tcp,
+                                 AF_INET6) == 0);
+              REQUIRE(echoes(six.get(), "over six"));
+              REQUIRE(resolve("six.test").address == "198.18.0.1");
+              REQUIRE(resolve("echo.test", kTypeAaaa).code == 0);
+              REQUIRE(resolve("echo.test", kTypeAaaa).address.empty());
+              // Of a name that nobody has asked for.
+              REQUIRE(!observer.announce("fd68:6572:6d65:7469::2", kEcho));
+              return "";
+            }),
+            "");
+  EXPECT_THAT(told(), Contains("allow resolve six.test"));
+  EXPECT_THAT(told(), Contains("allow reach six.test:7000"));
+}
+
 TEST_F(NetworkGuardTest, ANameThatLeadsToAPrivateAddressIsRefused) {
   start({"private.test", "metadata.test", "mapped.test", "localhost"});
   EXPECT_EQ(inside([](Observer&) -> std::string {

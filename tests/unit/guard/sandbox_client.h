@@ -87,6 +87,11 @@ inline Resolved resolved_from(const std::optional<Bytes>& bytes, const DnsMessag
     for (const std::uint8_t byte : reply->answers[0].data) number = number << 8U | byte;
     result.address = address_text(ipv4_address(number));
   }
+  Address address = {};
+  if (!reply->answers.empty() && reply->answers[0].data.size() == address.size()) {
+    std::copy_n(reply->answers[0].data.begin(), address.size(), address.begin());
+    result.address = address_text(address);
+  }
   return result;
 }
 
