@@ -5,12 +5,11 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/options.h"
 #include "cli/stream_copy.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
+#include "hermetic/record/manifest.h"
 #include "hermetic/record/run_record.h"
 #include "hermetic/run/backend.h"
 

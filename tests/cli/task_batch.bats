@@ -417,7 +417,7 @@ sparse() {
     [[ $output == *"'$name' is no directory of the commit"* ]]
   done
   for order in 'wanted other' 'other wanted' 'other/ wanted other'; do
-    # shellcheck disable=SC2086 # words
+    # shellcheck disable=SC2046,SC2086 # words
     hermetic task run --repo repo --task-id s --manifest m.json $(printf -- '--sparse %s ' $order) -- true
     python3 -c 'import json; print(json.load(open("m.json"))["stable_hash"])'
   done | uniq >hashes
