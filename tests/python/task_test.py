@@ -259,6 +259,26 @@ def test_a_single_path_is_a_list_of_one(task, tmp_path):
         task(lockfile=tmp_path / "lock", wheels=str(tmp_path / "wheels")).setup()
 
 
+def test_the_base_is_a_commit_of_its_own(task, repository):
+    def commit(name):
+        return subprocess.check_output(["git", "rev-parse", name], cwd=repository, text=True).strip()
+
+    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    subprocess.run(["git", *who, "commit", "-qm", "two", "--allow-empty"], cwd=repository, check=True)
+    for options, expected in (({}, ("HEAD", "HEAD")), ({"base_sha": "HEAD~1"}, ("HEAD~1", "HEAD~1")),
+                              ({"sha": "HEAD", "base_sha": "HEAD~1"}, ("HEAD", "HEAD~1"))):
+        with task(**options) as run:
+            assert (run.manifest["repo_sha"], run.manifest["base_sha"]) == tuple(map(commit, expected))
+
+
+def test_packages_come_from_an_index_of_the_web(task, tmp_path):
+    (tmp_path / "lock").write_text("missing==1.0\n")
+    with pytest.raises(hermetic.InvalidSpecError, match="no URL of an index"):
+        task(lockfile=tmp_path / "lock", index="ftp://127.0.0.1/").setup()
+    with pytest.raises(hermetic.InvalidSpecError, match="where the packages"):
+        task(lockfile=tmp_path / "lock").setup()
+
+
 def test_a_child_leaves_the_task_of_its_parent_alone(task):
     with task() as run:
         child = os.fork()
