@@ -103,8 +103,15 @@ bool ran(const std::string& line) {
   return std::system(("{ " + line + "; } >/dev/null 2>&1").c_str()) == 0;
 }
 
+// tools/setup installs what these need.
+#define NEEDS_PROGRAM(program)                                   \
+  if (!exists(program)) {                                        \
+    ASSERT_FALSE(must_work()) << program << " is not installed"; \
+    GTEST_SKIP() << program << " is not installed";              \
+  }
+
 TEST_F(Clients, GitClones) {
-  if (!exists("/usr/bin/git")) GTEST_SKIP() << "git is not installed";
+  NEEDS_PROGRAM("/usr/bin/git")
   const TempDir dir;
   const std::string work = dir / "work";
   const std::string git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main ";
@@ -123,8 +130,8 @@ TEST_F(Clients, GitClones) {
 }
 
 TEST_F(Clients, SpeakTls) {
-  if (!exists("/usr/bin/openssl") || !exists("/usr/bin/curl"))
-    GTEST_SKIP() << "openssl or curl is not installed";
+  NEEDS_PROGRAM("/usr/bin/openssl")
+  NEEDS_PROGRAM("/usr/bin/curl")
   const TempDir dir;
   ASSERT_TRUE(
       ran("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
@@ -152,10 +159,8 @@ TEST_F(Clients, SpeakTls) {
 }
 
 TEST_F(Clients, RunOnJava) {
-  if (!exists("/usr/bin/java") || !exists("/usr/bin/javac")) {
-    ASSERT_FALSE(must_work()) << "java or javac is not installed";
-    GTEST_SKIP() << "java or javac is not installed";
-  }
+  NEEDS_PROGRAM("/usr/bin/java")
+  NEEDS_PROGRAM("/usr/bin/javac")
   const TempDir dir;
   const std::string source = dir.file("Fetch.java", R"(
 import java.net.URL;

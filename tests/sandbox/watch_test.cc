@@ -181,6 +181,29 @@ TEST(Watch, HearsOfSocketsThatAreRefused) {
   EXPECT_THAT(seen.events, Contains(is("io_uring_setup", "io_uring", Verdict::Deny)));
 }
 
+TEST(Watch, HearsThatNobodyMayPing) {
+  const Seen seen =
+      watch(python("try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)\n"
+                   "except OSError as e: print(e.errno)"));
+  EXPECT_EQ(seen.outcome.standard_output.text, "13\n");
+  EXPECT_THAT(subjects(seen.outcome.violations), ElementsAre("socket inet/icmp"));
+  EXPECT_THAT(seen.events, Contains(is("socket", "inet/icmp", Verdict::Deny)));
+}
+
+TEST(Watch, MarksWhatIsCut) {
+  const std::string script =
+      "import os, socket\nfor i in range(40):\n"
+      "    if os.fork(): os.wait(); os._exit(0)\n"
+      "socket.socket().connect_ex(('127.0.0.1', 1000))";
+  const Seen seen = watch(sandboxed({"python3", "-c", script, std::string(5000, 'x')}));
+  ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));
+  const std::vector<ProcessFacts>& processes = seen.events.back().processes;
+  ASSERT_EQ(processes.size(), 33U);
+  EXPECT_EQ(processes.back().executable, "…");
+  ASSERT_EQ(processes.front().arguments.size(), 5U);
+  EXPECT_EQ(processes.front().arguments.back(), "…");
+}
+
 TEST(Watch, HearsWhichNameIsLookedUp) {
   for (const Mode mode : {Mode::None, Mode::Loopback}) {
     const Seen seen = watch(python(

@@ -22,6 +22,7 @@ bool before(const ProcessNode& a, const ProcessNode& b) {
 void ProcessTree::add(const Event& event) {
   for (std::size_t i = 0; i < event.processes.size(); ++i) {
     const ProcessFacts& facts = event.processes[i];
+    if (facts.pid == 0) continue;  // stands for those that are left out
     if (seen_.size() >= kMost && !seen_.contains(facts.pid)) continue;
     Seen& seen = seen_[facts.pid];
     seen.parent = facts.parent;

@@ -141,8 +141,13 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
                               .name = ""};
   event.subject = ring ? "io_uring" : event.endpoint->family;
   if (type == SOCK_RAW && !ring) event.subject += "/raw";
-  // The kernel refuses it to who has no capabilities.
-  const bool raw = !ring && !refused && type == SOCK_RAW && call.family != AF_NETLINK;
+  // The kernel refuses it to who has no capabilities. Nobody may ping from a fresh network either
+  // (net.ipv4.ping_group_range).
+  const bool pings = type == SOCK_DGRAM && plan_.network.mode != NetworkPolicy::Mode::Host &&
+                     ((call.family == AF_INET && call.protocol == IPPROTO_ICMP) ||
+                      (call.family == AF_INET6 && call.protocol == IPPROTO_ICMPV6));
+  const bool raw = !ring && !refused && ((type == SOCK_RAW && call.family != AF_NETLINK) || pings);
+  if (raw && pings) event.subject += "/icmp";
   if (raw) event.verdict = Verdict::Deny;
   if (raw) event.rule = "no-new-privileges";
   if ((refused || raw) && !ring && is_a_network(call.family))

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kLongestChain = 32;
 constexpr std::size_t kLongestArguments = 4096;  // of one process, in bytes
+constexpr std::string_view kCut = "…";           // there was more
 
 std::string read_link(int folder, const char* name) {
   std::array<char, PATH_MAX> text;
@@ -119,6 +120,10 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
   const ssize_t size = ::pread(fresh.words.get(), fresh.text.data(), fresh.text.size(), 0);
   fresh.text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   fresh.facts.arguments = split_arguments(fresh.text);
+  char more = 0;
+  if (fresh.text.size() == kLongestArguments &&
+      ::pread(fresh.words.get(), &more, 1, kLongestArguments) == 1)
+    fresh.facts.arguments.emplace_back(kCut);
   fresh.facts.directory = read_link(folder, "cwd");
   fresh.question = question_;
   known_.push_front(std::move(fresh));
@@ -158,6 +163,7 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
     found.push_back(known->facts);
     known = parent;
   }
+  if (known != nullptr) found.push_back({.executable = std::string(kCut)});
   return found;
 }
 

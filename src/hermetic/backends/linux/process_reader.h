@@ -30,7 +30,8 @@ class ProcessReader {
   // What was looked at may be another by now.
   void next_question() { ++question_; }
 
-  // The caller first. Empty if it is gone.
+  // The caller first. Empty if it is gone. What is cut, of a long chain or of many words, ends in
+  // "…".
   [[nodiscard]] std::vector<ProcessFacts> chain(pid_t thread);
   // The caller only, and without its directory.
   [[nodiscard]] std::vector<ProcessFacts> caller(pid_t thread);
