@@ -58,6 +58,7 @@ void RunRecorder::on_event(const Event& event) {
       break;
     case Event::Kind::Network: {
       processes_.add(event);
+      if (event.endpoint && event.endpoint->family == "unix") break;  // a file, as such
       std::string key = likeness(event);
       if (const auto found = attempts_.find(key); found != attempts_.end())
         ++found->second.count;

@@ -64,6 +64,19 @@ TEST(RunRecorder, KeepsALongRunWithinBounds) {
     EXPECT_LT(record.samples[i - 1].wall_time, record.samples[i].wall_time);
 }
 
+// Who listens at a path is inside, or declared: no attempt in the network.
+TEST(RunRecorder, LeavesSocketsWithAPathToTheLog) {
+  RunRecorder recorder;
+  for (const char* family : {"unix", "inet"}) {
+    Event event{.kind = Event::Kind::Network, .act = "connect", .verdict = Verdict::Deny};
+    event.endpoint = Endpoint{.family = family, .protocol = "", .address = "", .name = ""};
+    recorder.on_event(event);
+  }
+  const RunRecord record = std::move(recorder).finish({}, {}, 0);
+  ASSERT_EQ(record.network.size(), 1U);
+  EXPECT_EQ(record.network[0].event.endpoint->family, "inet");
+}
+
 Event starts_program(int pid, int parent, const std::string& program) {
   return {.kind = Event::Kind::Process,
           .act = "execute",
@@ -86,6 +99,16 @@ TEST(ProcessTree, PutsEachUnderWhoStartedIt) {
             (std::set<std::string>{"/bin/a", "/bin/b", "/bin/sh", "/bin/z"}));
   const Redaction none{std::map<std::string, std::string>{}};
   EXPECT_EQ(process_tree_as_json(roots, none).dump().find("pid"), std::string::npos);
+}
+
+TEST(ProcessTree, HasNobodyForThoseThatWereLeftOut) {
+  ProcessTree tree;
+  Event event = starts_program(10, 9, "/bin/a");
+  event.processes.push_back({.executable = "…"});
+  tree.add(event);
+  const std::vector<ProcessNode> roots = std::move(tree).finish();
+  ASSERT_EQ(roots.size(), 1U);
+  EXPECT_EQ(roots[0].pid, 10);
 }
 
 TEST(ProcessTree, KnowsASearchFromAWrapper) {

@@ -57,6 +57,9 @@ void read_address(pid_t process, std::uint64_t place, std::uint64_t size, Networ
     std::memcpy(&inet, &raw, sizeof inet);
     std::memcpy(found.address.data(), &inet.sin6_addr, sizeof inet.sin6_addr);
     found.port = ntohs(inet.sin6_port);
+  } else if (raw.ss_family == AF_UNIX) {
+    const auto* text = reinterpret_cast<const char*>(&raw) + sizeof(sa_family_t);
+    found.path.assign(text, ::strnlen(text, got - sizeof(sa_family_t)));
   }
   call.address = found;
 }

@@ -17,6 +17,7 @@ struct SocketAddress {
   int family = 0;
   Address address = {};
   std::uint16_t port = 0;
+  std::string path = {};  // of a socket that has a name among the files
 
   [[nodiscard]] bool is_internet() const;
   // Also the unspecified address, which the kernel takes for it.

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
+#include "hermetic/backends/linux/socket_path.h"
 #include "hermetic/guard/dns_message.h"
 
 namespace hermetic::linux_backend {
@@ -174,6 +175,22 @@ void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<S
   heard.events.push_back(std::move(event));
 }
 
+// Of the network in name only: whoever listens there is in the view, or nobody.
+void NetworkObserver::hear_path(const seccomp_notif& question, const NetworkCall& call,
+                                Heard& heard) const {
+  if (call.kind != CallKind::Connect && call.kind != CallKind::Send) return;
+  Event event{.kind = Event::Kind::Network, .act = call.name};
+  event.subject = whole_path(static_cast<pid_t>(question.pid), call.address->path);
+  if (event.subject.empty()) return;
+  SocketPath found = find_in_view(plan_, event.subject);
+  event.verdict = found.in_view ? Verdict::Allow : Verdict::Deny;
+  event.rule = std::move(found.rule);
+  event.endpoint = Endpoint{
+      .family = family_name(AF_UNIX), .protocol = "", .address = "", .port = 0, .name = ""};
+  if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
+    heard.events.push_back(std::move(event));
+}
+
 namespace {
 
 std::optional<SocketKind> kind_of_socket(const seccomp_notif& question, const NetworkCall& call,
@@ -230,6 +247,7 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
     // that could go there hears from us what it would hear from the kernel.
     const auto kind = kind_of_socket(question, call, processes);
     if (kind && kind->is_internet) heard.answer = -EAFNOSUPPORT;
+    if (!heard.answer && !address->path.empty()) hear_path(question, call, heard);
     return;
   }
   const std::optional<Attempt> attempt = attempt_of(question, call, address, processes);

@@ -65,6 +65,7 @@ class NetworkObserver {
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
                  Heard& heard);
+  void hear_path(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
                    Heard& heard) const;
   struct Attempt {
