@@ -15,6 +15,7 @@
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/stop_signals.h"
+#include "cli/task_evidence.h"
 #include "cli/task_options.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
@@ -125,9 +126,11 @@ Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Back
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   Finished finished = TRY(task.run(backend, options, sink));
   const Outcome& outcome = finished.outcome;
-  if (evidence)
-    TRY(evidence->finish(finished.plan, outcome,
-                         exit_code_of(outcome, finished.plan.on_violation)));
+  if (evidence) {
+    const TaskEvidence about = TRY(evidence_of(task));
+    TRY(evidence->finish(finished.plan, outcome, exit_code_of(outcome, finished.plan.on_violation),
+                         &about));
+  }
   TRY(events.close());
   return finished;
 }

@@ -11,6 +11,7 @@
 #include "cli/forward_signals.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
+#include "cli/task_evidence.h"
 #include "cli/task_options.h"
 #include "cli/violation_report.h"
 #include "hermetic/base/file_text.h"
@@ -40,15 +41,6 @@ Result<Outcome> run_plan(Task& task, Backend& backend, const Plan& plan, const R
 Result<void> keep_changes(Task& task, const std::string& directory) {
   const std::string path = TRY(absolute_path(directory));
   return task.keep_changes(path);
-}
-
-// With names that no other run of the task has, its evidence would never be the same twice.
-Result<TaskEvidence> evidence_of(const Task& task, const TaskRecord& record) {
-  const Spec portable = TRY(task.portable_spec());
-  return TaskEvidence{.spec = portable.canonical(),
-                      .spec_digest = portable.digest(),
-                      .facts = task_facts(task),
-                      .rest = {{"run_id", task.run_id()}, {"stable_hash", record.stable_hash}}};
 }
 
 Result<int> run_task(const Arguments& arguments) {
@@ -94,7 +86,7 @@ Result<int> run_task(const Arguments& arguments) {
   if (arguments.has("--metrics"))
     TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics({task.durations()})));
   if (evidence) {
-    const TaskEvidence about = TRY(evidence_of(task, record));
+    const TaskEvidence about = TRY(evidence_of(task));
     TRY(evidence->finish(plan, outcome, record.exit_code, &about));
   }
   TRY(events.close());

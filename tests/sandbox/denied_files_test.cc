@@ -137,6 +137,20 @@ TEST(ExecutedPrograms, AreToldWithTheirArguments) {
                                 "two words", "/usr/bin/echo", "/usr/bin/echo", "one", "two words"));
 }
 
+TEST(ExecutedPrograms, HaveAsManyArgumentsAsAnybodyReads) {
+  const Told told =
+      tell(sandboxed({"/usr/bin/env", "true", "few", std::string(5000, 'x'), "more"}));
+  const auto begins = [&](std::size_t words) {
+    return Contains(
+        AllOf(Field(&Event::act, "execute"), Field(&Event::arguments, ::testing::SizeIs(words))));
+  };
+  EXPECT_THAT(told.all, begins(4)) << "env true few …";
+  for (const Event& event : told.all)
+    if (event.act == "execute") {
+      EXPECT_EQ(event.arguments.back(), "…");
+    }
+}
+
 // By a descriptor: of a file, and of one that has no name.
 TEST(ExecutedPrograms, AreToldIfTheyAreDescriptors) {
   const char* script = R"(

@@ -323,12 +323,13 @@ std::vector<std::string> arguments_given(const seccomp_notif& question) {
   std::vector<std::string> arguments;
   std::size_t bytes = 0;
   TextBuffer buffer;
-  for (std::size_t i = 0; i < got / sizeof words[0] && words[i] != 0 && bytes < kMostBytes; ++i) {
+  for (std::size_t i = 0; i < got / sizeof words[0]; ++i) {
+    if (words[i] == 0) return arguments;
     const auto text = read_text(process, words[i], buffer);
-    if (!text) break;
-    arguments.emplace_back(text->substr(0, kMostBytes - bytes));
-    bytes += text->size() + 1;
+    if (!text || (bytes += text->size() + 1) > kMostBytes) break;
+    arguments.emplace_back(*text);
   }
+  if (got != 0) arguments.emplace_back(kCut);
   return arguments;
 }
 

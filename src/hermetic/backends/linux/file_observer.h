@@ -25,7 +25,7 @@ inline constexpr const char* kHiddenPath = "a hidden path";
 // not look into the caller's memory: that of a program which it may only execute, not read.
 [[nodiscard]] std::optional<std::string> program_asked_for(const seccomp_notif& question,
                                                            ProcessReader& processes);
-// The words that it is to get; those that fit into a few thousand bytes.
+// The words that it is to get; kCut after those that fit into a few thousand bytes.
 [[nodiscard]] std::vector<std::string> arguments_given(const seccomp_notif& question);
 
 // Asks about the system calls that take a file name, and about those in `others`. Two kinds are

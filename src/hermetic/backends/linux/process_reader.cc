@@ -18,7 +18,6 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kLongestChain = 32;
 constexpr std::size_t kLongestArguments = 4096;  // of one process, in bytes
-constexpr std::string_view kCut = "…";           // there was more
 
 std::string read_link(int folder, const char* name) {
   std::array<char, PATH_MAX> text;

@@ -14,6 +14,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@
 #include "hermetic/run/event.h"
 
 namespace hermetic::linux_backend {
+
+inline constexpr std::string_view kCut = "…";  // in the place of all that comes after
 
 class ProcessReader {
  public:
