@@ -132,7 +132,7 @@ void Batch::run_task(std::size_t place) {
     ++attempt.count;
     attempt.can_get_better = true;
     Result<BatchResult> result = try_task(place, name, attempt);
-    if (result && !attempt.was_cut_short) return add(place, std::move(*result));
+    if (result && !attempt.was_cut_short) return add(place, *result);
     (void)remove_tree(AT_FDCWD, results_->making(name));
     if (stopper_.is_stopped()) return;  // it was ended, not done
     const Error& error = result.error();
@@ -148,7 +148,7 @@ void Batch::count(const BatchResult& result) {
   if (result.durations) durations_.push_back(*result.durations);
 }
 
-void Batch::add(std::size_t place, BatchResult result) {
+void Batch::add(std::size_t place, const BatchResult& result) {
   std::optional<Error> error;
   {
     const std::lock_guard guard(mutex_);

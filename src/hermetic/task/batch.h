@@ -85,7 +85,7 @@ class Batch {
   void run_task(std::size_t place);
   Result<BatchResult> try_task(std::size_t place, const std::string& name, Attempt& attempt);
   void give_up(std::size_t place, unsigned attempts, const Error& error);
-  void add(std::size_t place, BatchResult result);
+  void add(std::size_t place, const BatchResult& result);
   void count(const BatchResult& result);
 
   std::vector<BatchTask> tasks_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -158,52 +159,53 @@ Result<BatchResults> BatchResults::open(const std::string& folder) {
   return results;
 }
 
-// What is moved from one file to the other is in both for a moment, and never in none.
-Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
-  const std::size_t in_file = found_.size();
-  std::vector<BatchResult> all = std::move(found_);
-  for (const BatchResult& result : all) folders_.insert(result.folder);
-  for (const BatchResult& result : former_) {
-    const bool is_twice = !result.folder.empty() && !folders_.insert(result.folder).second;
-    if (!is_twice) all.push_back(result);
-  }
-  // Of equal work one is as good as the other; but what could not be set up is the last choice.
-  std::map<std::string, std::vector<std::size_t>> places;
-  for (std::size_t i = 0; i < all.size(); ++i) places[all[i].digest].push_back(i);
-  const auto order = [&](std::size_t i) {
-    return std::tuple(all[i].failure == Failure::Infra, i >= in_file, all[i].number, i);
-  };
-  for (auto& [digest, list] : places) std::ranges::sort(list, std::ranges::greater(), order);
-  std::set<std::size_t> taken;
+// Each place gets the result of equal work, if there is one. Returns those that are left over. Of
+// equal work one is as good as the other; but what could not be set up is the last choice.
+std::vector<BatchResult> BatchResults::assign(std::vector<BatchResult> found,
+                                              const std::vector<Wanted>& wanted) {
+  std::ranges::stable_sort(found, {}, [](const BatchResult& result) {
+    return std::tuple(result.failure == Failure::Infra, result.number);
+  });
+  std::map<std::string_view, std::deque<BatchResult*>> by_digest;
+  for (BatchResult& result : found) by_digest[result.digest].push_back(&result);
+  std::set<const BatchResult*> taken;
   results_.assign(wanted.size(), std::nullopt);
   for (std::size_t place = 0; place < wanted.size(); ++place) {
-    const auto same = places.find(wanted[place].digest);
-    if (same == places.end() || same->second.empty()) continue;
-    const std::size_t i = same->second.back();
-    same->second.pop_back();
-    taken.insert(i);
-    results_[place] = all[i];
+    const auto same = by_digest.find(wanted[place].digest);
+    if (same == by_digest.end() || same->second.empty()) continue;
+    taken.insert(same->second.front());
+    results_[place] = *same->second.front();
+    same->second.pop_front();
     renumber(*results_[place], wanted[place].number);
   }
   std::vector<BatchResult> others;
-  std::vector<BatchResult> moved;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (taken.contains(i)) continue;
-    if (all[i].failure == Failure::Infra) continue;  // nothing came of it
-    if (i < in_file) moved.push_back(all[i]);
-    others.push_back(all[i]);
-  }
-  set_aside_ = moved.size();
+  for (const BatchResult& result : found)
+    if (!taken.contains(&result) && result.failure != Failure::Infra)  // of which nothing came
+      others.push_back(result);
+  return others;
+}
+
+// What is moved from one file to the other is in both for a moment, and never in none.
+Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
+  std::set<std::string> former;
+  for (const BatchResult& result : former_) former.insert(result.folder);
+  std::vector<BatchResult> all = std::move(found_);
+  for (const BatchResult& result : all) folders_.insert(result.folder);
+  for (const BatchResult& result : former_)
+    if (folders_.insert(result.folder).second) all.push_back(result);
+  const std::vector<BatchResult> others = assign(std::move(all), wanted);
   std::string former_text = lines_of(former_);
-  if (!moved.empty()) {
-    former_text += lines_of(moved);
-    TRY(write_file_whole(former_file(), former_text));
+  for (const BatchResult& result : others) {
+    if (former.contains(result.folder)) continue;
+    former_text += result.line + "\n";
+    ++set_aside_;
   }
+  if (set_aside_ != 0) TRY(write_file_whole(former_file(), former_text));
   if (const std::string text = lines_of(results_); text != text_)
     TRY(write_file_whole(file(), text));
   text_.clear();
-  former_ = std::move(others);
-  if (const std::string text = lines_of(former_); text != former_text) {
+  former_.clear();
+  if (const std::string text = lines_of(others); text != former_text) {
     if (!text.empty())
       TRY(write_file_whole(former_file(), text));
     else if (::unlink(former_file().c_str()) != 0 && errno != ENOENT)

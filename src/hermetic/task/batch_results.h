@@ -66,6 +66,8 @@ class BatchResults {
  private:
   explicit BatchResults(std::string folder) : folder_(std::move(folder)) {}
   [[nodiscard]] std::string file() const { return folder_ + "/results.jsonl"; }
+  std::vector<BatchResult> assign(std::vector<BatchResult> found,
+                                  const std::vector<Wanted>& wanted);
   Result<void> append(std::string_view text);
 
   std::string folder_;

@@ -77,47 +77,50 @@ Result<std::string> WorkReader::snapshot_of(const std::string& name) {
   return remembered(snapshots_, name, [&] { return facts_of_snapshot(name, cache_); });
 }
 
+// Of what cannot be looked at, why: it will be the same until somebody mends it.
+void WorkReader::Parts::add(const char* key, const Result<std::string>& text) {
+  if (!text && !error) error = text.error();
+  digests[key] = sha256(text ? *text : to_string(text.error()));
+}
+
+void WorkReader::add_environments(const TaskRequest& request, Parts& parts) {
+  const PythonRequest& python = request.python;
+  parts.add("interpreter", content_of(python.interpreter));
+  parts.add("interpreter_path", real_path_of(python.interpreter));  // its library lies beside it
+  if (!python.lockfile.empty()) parts.add("lockfile", content_of(python.lockfile));
+  std::string places = python.index;
+  for (const std::string& wheels : python.wheels) {
+    parts.add("wheels", real_path_of(wheels));
+    places += "\n" + wheels;
+  }
+  parts.add("places", places);
+  if (!request.node.cache.empty()) parts.add("node_cache", real_path_of(request.node.cache));
+  if (request.node.lockfile.empty()) return;
+  const Result<std::string> lockfile = real_path_of(request.node.lockfile);
+  parts.add("node", lockfile ? content_of(*lockfile) : lockfile);
+  if (lockfile)
+    parts.add("node_package", content_of(std::string(parent_of(*lockfile)) + "/package.json"));
+}
+
 Work WorkReader::look_at(TaskRequest& request) {
-  Work work;
-  json parts = {{"version", 1},
-                {"backend", std::string(backend_.name())},
-                {"also", sha256(also_)},
-                {"task_id", request.id},
-                {"seed", request.seed ? json(*request.seed) : json()}};
-  // Of what cannot be looked at, why: it will be the same until somebody mends it.
-  const auto add = [&](const char* key, const Result<std::string>& text) {
-    if (!text && !work.error) work.error = text.error();
-    parts[key] = sha256(text ? *text : to_string(text.error()));
-  };
-  const auto digest_of = [&](const std::string& file) -> Result<std::string> {
-    if (file.empty()) return std::string();
-    return content_of(file);
-  };
-  add("spec", meaning_of(request.draft));
+  Parts parts;
+  parts.add("version", std::string("1"));
+  parts.add("backend", std::string(backend_.name()));
+  parts.add("also", also_);
+  parts.add("task_id", request.id);
+  parts.add("seed", request.seed ? std::to_string(*request.seed) : std::string());
+  parts.add("spec", meaning_of(request.draft));
   const Result<Source> source = source_of(request.repository, request.revision);
   if (source) request.revision = source->commit;
-  add("source", source ? Result<std::string>(source->commit + "\n" + source->extent)
-                       : Result<std::string>(source.error()));
-  parts["sparse"] = json::array();
-  for (const std::string& directory : request.sparse) parts["sparse"].push_back(sha256(directory));
-  const PythonRequest& python = request.python;
-  add("interpreter", digest_of(python.interpreter));
-  add("lockfile", digest_of(python.lockfile));
-  for (const std::string& wheels : python.wheels) add("wheels", real_path_of(wheels));
-  std::string places = python.index;
-  for (const std::string& wheels : python.wheels) places += "\n" + wheels;
-  add("places", places);
-  add("config", request.config.empty() ? Result<std::string>("") : config_of(request.config));
-  if (!request.node.lockfile.empty()) {
-    const Result<std::string> lockfile = real_path_of(request.node.lockfile);
-    add("node", lockfile ? content_of(*lockfile) : lockfile);
-    if (lockfile)
-      add("node_package", content_of(std::string(parent_of(*lockfile)) + "/package.json"));
-  }
-  if (!request.node.cache.empty()) add("node_cache", real_path_of(request.node.cache));
-  add("snapshot", request.from.empty() ? Result<std::string>("") : snapshot_of(request.from));
-  work.digest = sha256(canonical_json(parts));
-  return work;
+  parts.add("source", source ? Result<std::string>(source->commit + "\n" + source->extent)
+                             : Result<std::string>(source.error()));
+  std::string sparse;
+  for (const std::string& directory : request.sparse) sparse += sha256(directory);
+  parts.add("sparse", sparse);
+  add_environments(request, parts);
+  if (!request.config.empty()) parts.add("config", config_of(request.config));
+  if (!request.from.empty()) parts.add("snapshot", snapshot_of(request.from));
+  return {.digest = sha256(canonical_json(json(parts.digests))), .error = std::move(parts.error)};
 }
 
 }  // namespace hermetic::task

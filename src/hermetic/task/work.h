@@ -30,6 +30,13 @@ class WorkReader {
   [[nodiscard]] Work look_at(TaskRequest& request);
 
  private:
+  // A digest for each thing that counts.
+  struct Parts {
+    std::map<std::string, std::string> digests;
+    std::optional<Error> error;
+    void add(const char* key, const Result<std::string>& text);
+  };
+  void add_environments(const TaskRequest& request, Parts& parts);
   Result<Source> source_of(const std::string& repository, const std::string& revision);
   Result<std::string> content_of(const std::string& file);
   Result<std::string> config_of(const std::string& file);
