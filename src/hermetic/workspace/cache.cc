@@ -132,14 +132,20 @@ bool Cache::is_intact(int entry, const std::string& name) const {
 }
 
 // Nothing but a signal could end a call that waits, and signals come to other threads.
-Result<void> Cache::lock(int file, int how, const std::string& name) const {
+Result<bool> Cache::try_lock(int file, int how, const std::string& name) const {
   constexpr std::chrono::milliseconds kPause(20);
   while (::flock(file, stopped_ ? how | LOCK_NB : how) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return failed("lock", name, errno);
     if (stopped_()) return failed("wait for", name, ECANCELED);
     std::this_thread::sleep_for(kPause);
+    return false;
   }
+  return true;
+}
+
+Result<void> Cache::share(int file, const std::string& name) const {
+  for (bool locked = false; !locked;) locked = TRY(try_lock(file, LOCK_SH, name));
   return {};
 }
 
@@ -148,7 +154,6 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
   const std::string name = fmt::format("{}-{}", kind, key);
   CachedTree found{.path = fmt::format("{}/{}/{}", path_, name, kTree), .facts = {}, .use = {}};
   found.use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
-  TRY(lock(found.use.get(), LOCK_SH, name));
   const auto use_if_intact = [&] {
     const Result<UniqueFd> entry = open_directory(directory_.get(), name);
     if (!entry || !is_intact(entry->get(), name)) return false;
@@ -158,10 +163,12 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     found.touch();
     return true;
   };
-  if (use_if_intact()) return found;
-
-  // Nobody uses it while we have it alone. Somebody may have made it while we waited.
-  TRY(lock(found.use.get(), LOCK_EX, name));
+  // Nobody uses it while we have it alone. Who has made it while we waited may use it for long.
+  for (bool alone = false; !alone;) {
+    TRY(share(found.use.get(), name));
+    if (use_if_intact()) return found;
+    alone = TRY(try_lock(found.use.get(), LOCK_EX, name));
+  }
   if (!use_if_intact()) {
     const std::string making = fmt::format("{}{}", name, kMaking);
     TRY(remove_tree(directory_.get(), making));  // left by one who was killed
@@ -181,7 +188,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     const std::lock_guard guard(seen_->mutex);
     seen_->entries.insert(name);
   }
-  TRY(lock(found.use.get(), LOCK_SH, name));
+  TRY(share(found.use.get(), name));
   return found;
 }
 

@@ -63,7 +63,9 @@ class Cache {
     std::set<std::string> entries;
   };
   [[nodiscard]] bool is_intact(int entry, const std::string& name) const;
-  [[nodiscard]] Result<void> lock(int file, int how, const std::string& name) const;
+  // Waits for it; or, if it could be stopped, for a moment: false if it was not to be had.
+  [[nodiscard]] Result<bool> try_lock(int file, int how, const std::string& name) const;
+  [[nodiscard]] Result<void> share(int file, const std::string& name) const;
 
   std::string path_;
   UniqueFd directory_;

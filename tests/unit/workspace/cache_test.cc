@@ -259,6 +259,21 @@ TEST_F(Caches, NeedNotBeWaitedFor) {
   EXPECT_EQ(asked, 3);
 }
 
+// Two want it, one makes it and goes on to use it: the other uses it, too, and does not wait.
+TEST_F(Caches, AreSharedWithWhoeverWaitedAndCouldBeStopped) {
+  for (int i = 0; i < 20; ++i) {
+    Cache cache = open();
+    cache.give_up_when([] { return false; });
+    std::vector<std::optional<Result<CachedTree>>> trees(2);
+    std::vector<std::thread> threads;
+    for (std::size_t k = 0; k < trees.size(); ++k)
+      threads.emplace_back(
+          [&, k] { trees[k].emplace(cache.get("kind", std::to_string(i), maker())); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(*trees[0] && *trees[1]);
+  }
+}
+
 TEST_F(Caches, RemoveWhatNobodyHasUsedForLong) {
   Cache cache = open();
   { const CachedTree tree = cache.get("kind", "old", maker()).value(); }
