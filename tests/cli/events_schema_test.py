@@ -21,7 +21,7 @@ RUNS = [
     (["--", "sh", "-c", "exit 3"], 3, ["started", "ended"]),
     (["--timeout", "300ms", "--", "sleep", "60"], 124, ["started", "stopping", "ended"]),
     (["--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/80"], 1, ["started", "network", "ended"]),
-    (["--explain", "--", "cat", "/etc/shadow"], 1, ["started", "ended", "file"]),
+    (["--explain", "--", "cat", "/etc/shadow"], 1, ["started", "file", "ended"]),
     (["--temp", "t", "--file-size", "1K", "--", "dd", "if=/dev/zero", "of=t/large", "bs=2K", "count=1", "status=none"], 122,
      ["started", "limit", "ended"]),
     (["--allow-host", "127.0.0.1:{port}", "--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/{port}; echo 1 >&3; read -r <&3"],
