@@ -24,6 +24,10 @@ kept() { # OPTIONS: none of it
 
 changed_options() {
   plain_tasks
+  mkdir repo/dir
+  touch repo/dir/file
+  git -C repo add .
+  git -C repo commit --quiet -m two
   batch -- sh -c 'echo $A$B'
   values run_id >first
   kept -- sh -c 'echo $A$B'
