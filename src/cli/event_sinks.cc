@@ -9,6 +9,7 @@
 
 #include "cli/console.h"
 #include "hermetic/base/text.h"
+#include "hermetic/engine/denial.h"
 
 namespace hermetic::cli {
 namespace {
@@ -31,8 +32,12 @@ Redaction redaction_for(const Plan& plan) {
   return Redaction(environment);
 }
 
-bool is_recorded(const Arguments& arguments) {
-  return arguments.has("--events") || arguments.has("--syslog") || arguments.has("--evidence");
+void observe_what_is_asked(const Arguments& arguments, const Spec& spec, RunOptions& options) {
+  const bool recorded =
+      arguments.has("--events") || arguments.has("--syslog") || arguments.has("--evidence");
+  if (recorded || arguments.has("--explain")) options.why_denied = denials_of(spec);
+  options.observe_processes = recorded;
+  options.prove = arguments.has("--prove");
 }
 
 EventSinks::EventSinks(const Redaction& redaction)

@@ -11,15 +11,18 @@
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/redaction.h"
 #include "hermetic/record/system_log.h"
+#include "hermetic/run/backend.h"
 #include "hermetic/run/event.h"
+#include "hermetic/spec/spec.h"
 
 namespace hermetic::cli {
 
 // Knows the secrets of the caller, who may have put them on the command line, and of the command.
 [[nodiscard]] Redaction redaction_for(const Plan& plan);
 
-// With --events, --syslog or --evidence the run is watched for all that they can hold.
-[[nodiscard]] bool is_recorded(const Arguments& arguments);
+// With --events, --syslog or --evidence the run is watched for all that they can hold; with
+// --explain for what it denies. With --prove it is tried first.
+void observe_what_is_asked(const Arguments& arguments, const Spec& spec, RunOptions& options);
 
 class EventSinks final : public EventSink {
  public:

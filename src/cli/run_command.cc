@@ -25,7 +25,6 @@
 #include "hermetic/backends/none/none_backend.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/engine/denial.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/spec/quantity.h"
@@ -157,9 +156,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   RunOptions options;
   options.keep_failed = arguments.last("--keep-failed");
   options.digest_outputs = !json_file.empty();
-  if (is_recorded(arguments) || arguments.has("--explain")) options.why_denied = denials_of(spec);
-  options.observe_processes = is_recorded(arguments);
-  options.prove = arguments.has("--prove");
+  observe_what_is_asked(arguments, spec, options);
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
     options.sample_every = kUsualSampling;

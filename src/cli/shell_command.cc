@@ -12,7 +12,6 @@
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
 #include "cli/spec_options.h"
-#include "hermetic/engine/denial.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::cli {
@@ -68,8 +67,7 @@ Result<int> run_shell(const Arguments& arguments) {
   options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   options.digest_outputs = false;
   wake_on_resize();
-  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
-  options.observe_processes = is_recorded(arguments);
+  observe_what_is_asked(arguments, spec, options);
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
   TRY(events.open(arguments));

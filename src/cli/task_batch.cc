@@ -19,7 +19,6 @@
 #include "cli/task_options.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/engine/denial.h"
 #include "hermetic/task/batch.h"
 
 namespace hermetic::cli {
@@ -117,9 +116,7 @@ Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Back
   EventSinks events(redaction);
   TRY(events.open(here));
   RunOptions options = wanted;
-  options.prove = arguments.has("--prove");
-  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
-  options.observe_processes = is_recorded(arguments);
+  observe_what_is_asked(arguments, spec, options);
   std::unique_ptr<RunEvidence> evidence;
   if (arguments.has("--evidence"))
     evidence = TRY(RunEvidence::begin(here, spec, redaction, options, events));

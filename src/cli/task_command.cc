@@ -16,7 +16,6 @@
 #include "cli/violation_report.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
-#include "hermetic/engine/denial.h"
 #include "hermetic/task/task_record.h"
 #include "hermetic/workspace/kept_changes.h"
 
@@ -61,9 +60,7 @@ Result<int> run_task(const Arguments& arguments) {
   EventSinks events(redaction);
   TRY(events.open(arguments));
   RunOptions options;
-  options.prove = arguments.has("--prove");
-  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
-  options.observe_processes = is_recorded(arguments);
+  observe_what_is_asked(arguments, spec, options);
   std::unique_ptr<RunEvidence> evidence;
   if (arguments.has("--evidence"))
     evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
@@ -110,9 +107,7 @@ Result<int> make_snapshot(const Arguments& arguments) {
   EventSinks events(redaction);
   TRY(events.open(arguments));
   RunOptions options;
-  options.prove = arguments.has("--prove");
-  if (is_recorded(arguments)) options.why_denied = denials_of(spec);
-  options.observe_processes = is_recorded(arguments);
+  observe_what_is_asked(arguments, spec, options);
   const Outcome outcome = TRY(run_plan(task, *backend, plan, options, events));
   TRY(events.close());
   const int exit_code = exit_code_of(outcome, plan.on_violation);

@@ -77,20 +77,7 @@ PYTHON
 }
 
 # Runs a command that may not look at the descriptors of others.
-without_their_descriptors() {
-  python3 - "$@" 3<&0 <<'PYTHON'
-import ctypes, os, struct, sys
-def line(code, yes, no, value): return struct.pack("HBBI", code, yes, no, value)
-PIDFD_GETFD, EPERM, ALLOW = 438, 0x50001, 0x7FFF0000
-program = b"".join([line(0x20, 0, 0, 0), line(0x15, 0, 1, PIDFD_GETFD), line(6, 0, 0, EPERM), line(6, 0, 0, ALLOW)])
-class Program(ctypes.Structure): _fields_ = [("size", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
-lines = ctypes.create_string_buffer(program)
-libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Program(len(program) // 8, ctypes.addressof(lines))), 0, 0) == 0
-os.execvp(sys.argv[1], sys.argv[1:])
-PYTHON
-}
+without_their_descriptors() { python3 "$BATS_TEST_DIRNAME/refuse.py" descriptors "$@"; }
 
 @test "where the sockets of others cannot be looked at, the network is not said to be watched" {
   run -0 without_their_descriptors "$HERMETIC_PROGRAM" run --events events.jsonl -- true

@@ -192,27 +192,7 @@ open("pid", "w").write(str(p.pid))'
 }
 
 # Runs a command for which the kernel refuses every namespace, as hardened hosts and containers do.
-without_namespaces() {
-  cat >../refuse.py <<'EOF'
-import ctypes, os, struct, sys
-unshare, clone, clone3 = {"x86_64": (272, 56, 435), "aarch64": (97, 220, 435)}[os.uname().machine]
-def line(code, yes, no, value): return struct.pack("HBBI", code, yes, no, value)
-EPERM, ENOSYS, ALLOW = 0x50001, 0x50026, 0x7FFF0000
-program = b"".join([
-    line(0x20, 0, 0, 0),  # the number of the call
-    line(0x15, 0, 1, unshare), line(6, 0, 0, EPERM),
-    line(0x15, 0, 1, clone3), line(6, 0, 0, ENOSYS),
-    line(0x15, 0, 3, clone), line(0x20, 0, 0, 16), line(0x45, 0, 1, 0x7E020000), line(6, 0, 0, EPERM),
-    line(6, 0, 0, ALLOW)])
-class Program(ctypes.Structure): _fields_ = [("size", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
-lines = ctypes.create_string_buffer(program)
-libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Program(len(program) // 8, ctypes.addressof(lines))), 0, 0) == 0
-os.execvp(sys.argv[1], sys.argv[1:])
-EOF
-  python3 ../refuse.py "$@"
-}
+without_namespaces() { python3 "$BATS_TEST_DIRNAME/refuse.py" namespaces "$@"; }
 
 @test "where the kernel refuses namespaces, strace is taken, and only the guard if enforcement is required" {
   step "$honest"

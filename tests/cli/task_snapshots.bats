@@ -5,22 +5,7 @@
 
 bats_require_minimum_version 1.5.0
 
-load both_users # and has $prefix
-
-setup_file() {
-  GIT_CONFIG_GLOBAL=$BATS_FILE_TMPDIR/gitconfig
-  export GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM=1
-  printf '[user]\nname = t\nemail = t@localhost\n[init]\ndefaultBranch = main\n' >"$GIT_CONFIG_GLOBAL"
-  cd "$BATS_FILE_TMPDIR" || return
-  make_place
-  begin_both "$HERMETIC_PROGRAM" task run --repo repo --task-id t
-}
-
-setup() {
-  cd "$BATS_TEST_TMPDIR" || return
-  chmod 755 .
-  make_place
-}
+load batches
 
 make_place() {
   git init --quiet repo
@@ -33,7 +18,6 @@ make_place() {
   git -C repo commit --quiet -m one
 }
 
-hermetic() { timeout 100 "${prefix[@]}" "$HERMETIC_PROGRAM" "$@"; }
 snapshot() { hermetic task snapshot "$1" --repo repo "${@:2}"; }
 from() { hermetic task run --repo repo --task-id t --from "$@"; }
 hash_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["stable_hash"])' "$1"; }
