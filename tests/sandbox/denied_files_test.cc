@@ -113,6 +113,18 @@ TEST(DeniedFiles, AreNotThoseThatLeadToDeclaredOnes) {
   EXPECT_THAT(told.files, IsEmpty());
 }
 
+// What the command has made itself, where the host has something of that name, too; and a file that
+// is there already for one who would make it and only reads it.
+TEST(DeniedFiles, AreNotWhatTheCommandGets) {
+  const TempDir dir;  // in /tmp, of which the sandbox has one of its own
+  dir.file("same", "x");
+  const std::string path = dir / "same";
+  const Told told = tell(shell("mkdir -p '" + dir.path() + "'; echo y >'" + path + "'; cat '" +
+                               path + "'; flock /usr/bin/true true"));
+  EXPECT_EQ(told.outcome.standard_output.text, "y\n");
+  EXPECT_THAT(told.files, IsEmpty());
+}
+
 TEST(DeniedFiles, AreNotLookedForIfTheCommandMayOutliveHermetic) {
   const TempDir dir;
   dir.file("secret", "x");

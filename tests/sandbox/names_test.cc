@@ -203,6 +203,69 @@ TEST_F(AllowedNames, AreToldInOneOrderForASequentialClient) {
             "socket 0 connect 0 resolve 0 socket 0 connect 0 reach 0 sent 3000 received 3000 ");
 }
 
+// Names in questions that no nameserver answers go nowhere, and are told all the same.
+TEST_F(AllowedNames, AreToldHoweverOddTheQuestion) {
+  const std::string ask =
+      "def q(name, kind=1, what=1, flags=256, count=1, more=b''):\n"
+      "    return (struct.pack('>6H', 7, flags, count, 0, 0, 0) + bytes([len(name)]) + name +\n"
+      "            b'\\7example\\3org\\0' + struct.pack('>HH', kind, what) + more)\n"
+      "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('192.0.2.53', 53))\n";
+  const std::map<std::string, std::string> ways = {
+      {"class", "s.send(q(b'odd', what=3))"},
+      {"operation", "s.send(q(b'odd', flags=0x2900))"},
+      {"response", "s.send(q(b'odd', flags=0x8100))"},
+      {"two", "s.send(q(b'odd', count=2, more=b'\\1a\\0\\0\\1\\0\\1'))"},
+      {"another kind first", "s.send(q(b'odd', 16)); s.recv(99); s.send(q(b'odd'))"},
+      {"after a response on a stream",
+       "t = socket.create_connection(('192.0.2.53', 53))\n"
+       "for m in q(b'web', flags=0x8100), q(b'odd'): t.sendall(struct.pack('>H', len(m)) + m)\n"
+       "t.recv(99)"}};
+  for (const auto& [way, script] : ways)
+    EXPECT_THAT(
+        in_world([&] {
+          return judged(scripted(ask + script)
+                            .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()));
+        }),
+        HasSubstr("| resolve odd.example.org " + by_python()))
+        << way;
+  EXPECT_THAT(
+      in_world([&] {
+        return judged(scripted(ask + "s.send(q(b'odd', more=b'x'))")
+                          .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()));
+      }),
+      HasSubstr("| resolve an unreadable question " + by_python()));
+}
+
+// However fast they are asked for, and however soon the command is over: each is told, or how many
+// were lost.
+TEST_F(AllowedNames, AreNotLostInACrowd) {
+  for (const int count : {250, 3000}) {
+    const std::string text = in_world([&]() -> std::string {
+      Names names;
+      (void)judged(
+          scripted(fmt::format("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                               "s.connect(('192.0.2.53', 53))\n"
+                               "for i in range({}): s.send(b'\\0\\7\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'"
+                               "b'\\5n%04d\\7example\\3org\\0\\0\\1\\0\\1' % i)\n"
+                               "os._exit(0)",
+                               count))
+              .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()),
+          names);
+      int told = 0;
+      int lost = 0;
+      for (const Event& event : names.events) {
+        if (event.act != "resolve") continue;
+        if (event.subject == "an unreadable question")
+          lost = std::stoi(event.detail);  // in all
+        else
+          ++told;
+      }
+      return told + lost == count ? "all" : fmt::format("{} told, {} lost", told, lost);
+    });
+    EXPECT_EQ(text, "all") << count;
+  }
+}
+
 // Without anybody who answers: a name is known if the call that asks for it can be heard.
 TEST(Nameservers, AreAViolationWhereNobodyAnswers) {
   const std::string write =
@@ -222,10 +285,19 @@ TEST(Nameservers, AreAViolationWhereNobodyAnswers) {
     EXPECT_EQ(judged(with(write).on_violation(OnViolation::Kill)),
               "ended by a violation" + connects)
         << "it was over before that";
+    // One that never says a name, and goes on to the next.
+    const std::string again =
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for i in range(90): s.connect(('192.0.2.%d' % i, 53)); time.sleep(0.02)";
+    EXPECT_THAT(judged(with(again).on_violation(OnViolation::Kill)),
+                HasSubstr("ended by a violation| connect 192.0.2.0:53/udp"));
     if (mode == Mode::None)
       EXPECT_EQ(judged(with(by_send)), "0| resolve other.example.org " + rule);
     else
       EXPECT_THAT(judged(with(by_send)), HasSubstr(":53/udp " + rule));
+    const std::string stream =
+        "try: socket.create_connection(('127.0.0.1', 53))\nexcept OSError: pass";
+    EXPECT_THAT(judged(with(stream)), HasSubstr("| connect 127.0.0.1:53/tcp " + rule));
   }
 }
 

@@ -45,7 +45,9 @@ TEST(UnixSocket, IsToldWithWhetherTheViewHasIt) {
       "connect('./own')\n"
       "connect('\\0abstract')\n"
       "d = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); d.bind('datagrams')\n"
-      "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '/tmp/datagrams')\n";
+      "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '/tmp/datagrams')\n"
+      "s = socket.socket(socket.AF_UNIX); s.bind('/dev/shm/own'); s.listen(); "
+      "connect('/dev/shm/own')\n";
   const SpecBuilder builder =
       sandboxed({"python3", "-c", script, dir / "seen/socket", dir / "unseen"}).input(dir / "seen");
   LinuxBackend backend = LinuxBackend::make().value();
@@ -53,13 +55,14 @@ TEST(UnixSocket, IsToldWithWhetherTheViewHasIt) {
   const Result<Finished> finished = execute(builder.build().value(), backend, captured(), sockets);
   ASSERT_TRUE(finished);
   EXPECT_EQ(finished->outcome.standard_output.text,
-            "reached\nNo such file or directory\nreached\nConnection refused\n");
+            "reached\nNo such file or directory\nreached\nConnection refused\nreached\n");
   EXPECT_TRUE(finished->outcome.violations.empty());
   EXPECT_EQ(sockets.text, "connect " + (dir / "seen/socket") + " allow input " + (dir / "seen") +
                               ", 1\nconnect " + (dir / "unseen") +
                               " deny undeclared-hidden, 1\n"
                               "connect /tmp/own allow temp /tmp, 1\n"
-                              "sendto /tmp/datagrams allow temp /tmp, 1\n");
+                              "sendto /tmp/datagrams allow temp /tmp, 1\n"
+                              "connect /dev/shm/own allow its own /dev/shm, 1\n");
 }
 
 }  // namespace

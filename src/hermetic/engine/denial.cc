@@ -44,7 +44,7 @@ std::string why_denied(const Spec& spec, const AskedPath& asked) {
     return fmt::format("{} is hidden: the sandbox has a {} of its own", printable(path),
                        kTemporary);
   if (decision.allowed) return "";
-  // Who makes a directory that is there is told so, in the sandbox as outside.
+  // Who makes a directory or a file that is there gets what is there, in the sandbox as outside.
   if (asked.made && spec.decide(path, Operation::Read).allowed && is_on_host(path)) return "";
   if (!writes && !is_on_host(path)) return "";
   return explain(spec, path, asked.operation);

@@ -1,5 +1,7 @@
 #include "hermetic/guard/dns_service.h"
 
+#include <fmt/format.h>
+#include <linux/sock_diag.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -18,8 +20,9 @@ constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
 constexpr int kMostSteps = 192;        // of a stream per turn: it takes three for a question
 constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
+constexpr std::uint16_t kNamePort = 53;
+
 Arrival question_from(Protocol protocol, const SocketAddress& client) {
-  constexpr std::uint16_t kNamePort = 53;
   Arrival arrival = arrival_of(protocol, client);
   arrival.to_port = kNamePort;
   return arrival;
@@ -53,7 +56,7 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
     client.size = sizeof client.storage;
     const ssize_t count = ::recvfrom(socket->fd.get(), query.data(), query.size(), 0,
                                      reinterpret_cast<sockaddr*>(&client.storage), &client.size);
-    if (count < 0 && errno == EAGAIN) return;
+    if (count < 0 && errno == EAGAIN) break;
     if (count < 0) continue;  // an answer that nobody took
     bytes_ += static_cast<std::uint64_t>(count);
     const std::weak_ptr<Socket> weak = socket;
@@ -61,12 +64,25 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
                      question_from(Protocol::Udp, client),
                      [this, weak, client](const Bytes& reply) {
                        const auto held = weak.lock();
-                       if (!held) return;  // and we are gone, too
+                       if (!held || reply.empty()) return;
                        bytes_ += reply.size();
                        ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
                                 client.get(), client.size);
                      });
   }
+  tell_of_drops(*socket);
+}
+
+// Whoever asks faster than we read loses questions, and the kernel counts them.
+void DnsService::tell_of_drops(Socket& socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> counts = {};
+  socklen_t size = sizeof counts;
+  if (::getsockopt(socket.fd.get(), SOL_SOCKET, SO_MEMINFO, counts.data(), &size) != 0) return;
+  const std::uint32_t drops = counts[SK_MEMINFO_DROPS];
+  if (drops == std::exchange(socket.drops, drops)) return;
+  const Arrival somebody{.protocol = Protocol::Udp, .to_port = kNamePort};
+  resolver_.refuse(somebody, "",
+                   fmt::format("{} questions in all came faster than they are read", drops));
 }
 
 void DnsService::on_connection(Socket& listener) {
@@ -84,7 +100,11 @@ void DnsService::on_connection(Socket& listener) {
       listener.retry = Clock::now() + kTryAgain;
       return;
     }
-    if (streams_.size() >= kMostStreams) continue;
+    if (streams_.size() >= kMostStreams) {
+      resolver_.refuse(question_from(Protocol::Tcp, client), "",
+                       "too many connections ask for names at once");
+      continue;
+    }
     const std::uint64_t id = ++last_;
     const auto stream = std::make_shared<Stream>();
     stream->fd = std::move(fd);
@@ -140,12 +160,13 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
     const auto found = streams_.find(id);
     if (found == streams_.end()) return;
     Stream& asker = *found->second;
+    asker.is_waiting = false;
+    asker.watch.change(kStreamEvents);
+    if (reply.empty()) return;
     bytes_ += reply.size();
     asker.out = {static_cast<std::uint8_t>(reply.size() >> 8U),
                  static_cast<std::uint8_t>(reply.size())};
     asker.out.insert(asker.out.end(), reply.begin(), reply.end());
-    asker.is_waiting = false;
-    asker.watch.change(kStreamEvents);
   });
   return true;
 }

@@ -32,6 +32,7 @@ class DnsService {
     UniqueFd fd;
     Poller::Watch watch;
     std::optional<Clock::time_point> retry;  // of a listener: there were no descriptors left
+    std::uint32_t drops = 0;                 // of datagrams, as far as they were told of
   };
   struct Stream {
     UniqueFd fd;
@@ -45,6 +46,7 @@ class DnsService {
 
   void on_datagram(const std::shared_ptr<Socket>& socket);
   void on_connection(Socket& listener);
+  void tell_of_drops(Socket& socket);
   void on_stream(std::uint64_t id);
   bool advance(std::uint64_t id, Stream& stream);  // false: it is over
   bool ask(std::uint64_t id, Stream& stream);

@@ -384,6 +384,7 @@ std::uint64_t NetworkGuard::State::bytes() const {
 }
 
 void NetworkGuard::State::finish() {
+  resolver_.finish();
   while (!connections_.empty()) connections_.begin()->second.relay->refuse({});
   for (const auto& opened : opened_)
     if (opened->datagrams) opened->datagrams->end_all();

@@ -50,17 +50,23 @@ DnsRecord record_of(const std::string& name, const Address& address) {
 
 void Resolver::answer(std::span<const std::uint8_t> query, const Arrival& from, Reply reply) {
   const std::optional<DnsMessage> message = parse_dns_message(query);
-  if (!message || (message->questions.size() != 1 && !message->is_response)) {
-    if (const auto refusal = complaint(query)) reply(build_dns_message(*refusal));
-    return;
+  if (!message || message->questions.size() != 1 || message->is_response) {
+    constexpr std::size_t kMostTold = 8;
+    const std::size_t count = message ? std::min(message->questions.size(), kMostTold) : 0;
+    for (std::size_t i = 0; i < count; ++i)
+      refuse(from, message->questions[i].name, "it is not asked for as names are");
+    if (count == 0) refuse(from, "", "it cannot be read");
+    // A response gets none, or two resolvers could talk to each other for ever.
+    const auto refusal = complaint(query);
+    return reply(refusal ? build_dns_message(*refusal) : Bytes());
   }
-  if (message->is_response) return;  // or two resolvers could talk to each other for ever
   DnsMessage response = reply_to(*message);
   std::size_t limit = kLargestStream;
   if (from.protocol == Protocol::Udp)
     limit = std::max<std::size_t>(kLargestPlainDatagram, message->largest_datagram.value_or(0));
   if (message->operation != 0 || response.questions[0].record_class != kClassInternet) {
     response.code = ResponseCode::NotImplemented;
+    refuse(from, response.questions[0].name, "it is not asked for as names are");
     return reply(build_dns_message(response, limit));
   }
   const DnsQuestion question = response.questions[0];
@@ -88,7 +94,9 @@ void Resolver::resolve(const DnsQuestion& question, const Arrival& from, const F
     report(asked, rule, Verdict::Allow, "only its addresses are answered");
     return finish(ResponseCode::NoError, {});
   }
-  lookup_.find(asked.from.name, [this, asked, rule, finish](const LookupAnswer& answer) {
+  const auto waiting = pending_.insert(pending_.end(), {asked, rule});
+  lookup_.find(asked.from.name, [this, waiting, asked, rule, finish](const LookupAnswer& answer) {
+    pending_.erase(waiting);
     std::optional<Address> address;
     const ResponseCode code = decide(asked, *rule, answer, address);
     finish(code, address);
@@ -158,9 +166,22 @@ const std::string* Resolver::name_of(const Address& address) const {
   return found == names_.end() ? nullptr : &found->second;
 }
 
+void Resolver::refuse(const Arrival& from, const std::string& name, std::string why) {
+  Asked asked{.from = from};
+  asked.from.name = name.empty() ? "an unreadable question" : lower_case(name);
+  report(asked, nullptr, Verdict::Deny, std::move(why));
+}
+
+void Resolver::finish() {
+  for (const auto& [asked, rule] : pending_)
+    report(asked, rule, Verdict::None, "the run was over before there was an answer");
+}
+
 void Resolver::report(const Asked& asked, const HostRule* rule, Verdict verdict, std::string detail,
-                      const std::optional<Address>& address) const {
-  if (!options_.tell || !asked.is_told) return;
+                      const std::optional<Address>& address) {
+  const std::pair<std::string, Verdict> about(asked.from.name, verdict);
+  if (!options_.tell || (!asked.is_told && about == told_)) return;
+  told_ = about;
   Event event;
   event.kind = Event::Kind::Network;
   event.act = "resolve";

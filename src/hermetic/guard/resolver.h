@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <span>
 #include <string>
@@ -33,8 +34,12 @@ class Resolver {
   Resolver(const NetworkPolicy& policy, NameLookup& lookup, Options options)
       : policy_(policy), lookup_(lookup), options_(std::move(options)) {}
 
-  // Replies once, now or later, or never: to what is no question at all.
+  // Replies once, now or later; with nothing to what is no question at all.
   void answer(std::span<const std::uint8_t> query, const Arrival& from, Reply reply);
+  // Tells of what was not answered: `name` is "" if it could not be read.
+  void refuse(const Arrival& from, const std::string& name, std::string why);
+  // Tells of those whose answer has not come: nobody waits for it any more.
+  void finish();
 
   // The name that a synthetic address stands for, or null.
   [[nodiscard]] const std::string* name_of(const Address& address) const;
@@ -54,11 +59,13 @@ class Resolver {
   std::optional<Address> address_for(const std::string& name, std::uint16_t type);
   [[nodiscard]] bool is_news(const Arrival& from, std::uint16_t type);
   void report(const Asked& asked, const HostRule* rule, Verdict verdict, std::string detail = {},
-              const std::optional<Address>& address = {}) const;
+              const std::optional<Address>& address = {});
 
   const NetworkPolicy& policy_;
   NameLookup& lookup_;
   Options options_;
+  std::list<std::pair<Asked, const HostRule*>> pending_;  // no answer has come yet
+  std::pair<std::string, Verdict> told_;   // of which name it was told last, and what
   Arrival last_;                           // who asked last, and for what
   std::vector<std::uint16_t> last_types_;  // of records
   std::map<std::string, std::uint32_t> numbers_;

@@ -55,15 +55,16 @@ void SecretValues::complete() {
 std::vector<SecretSpan> SecretValues::find(std::string_view text) const {
   std::vector<SecretSpan> found;
   std::uint32_t node = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  // Where the text ends, perhaps in the middle of one: whoever cuts a text says so.
+  constexpr std::string_view kCutMark = "…";
+  const std::size_t end = text.size() - (text.ends_with(kCutMark) ? kCutMark.size() : 0);
+  for (std::size_t i = 0; i < end; ++i) {
     node = step(node, text[i]);
     if (const std::size_t length = nodes_[node].longest; length != 0)
       found.push_back({.begin = i + 1 - length, .end = i + 1, .owner = nodes_[node].owner});
   }
   if (nodes_[node].depth >= kShortestCut)
-    found.push_back({.begin = text.size() - nodes_[node].depth,
-                     .end = text.size(),
-                     .owner = nodes_[node].owner});
+    found.push_back({.begin = end - nodes_[node].depth, .end = end, .owner = nodes_[node].owner});
   return found;
 }
 

@@ -67,7 +67,7 @@ struct AskedPath {
   Operation operation = Operation::Read;
   bool opened = false;    // its content, or the listing of a directory
   bool replaced = false;  // whatever was there before was removed, or cut to nothing
-  bool made = false;      // as a directory, which may have been there
+  bool made = false;      // or it was there: as a directory, or as a file that was only read then
   bool absent = false;    // nothing was there when it was first asked for, where that was looked at
 
   friend bool operator==(const AskedPath&, const AskedPath&) = default;

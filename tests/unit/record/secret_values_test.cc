@@ -36,6 +36,9 @@ TEST(SecretValues, FindsWhatWasCutAtTheEnd) {
   const std::string value = "0123456789abcdef";
   EXPECT_EQ(places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut)),
             (Places{{1, 13}}));
+  EXPECT_EQ(places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut) + "…"),
+            places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut)))
+      << "whoever cuts it says so";
   EXPECT_EQ(places_of({value}, value.substr(0, SecretValues::kShortestCut - 1)), Places{});
 }
 

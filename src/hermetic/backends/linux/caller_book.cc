@@ -21,22 +21,19 @@ bool may_be(const NetworkCaller& caller, const guard::Arrival& arrival) {
          (asks || caller.to == arrival.to);
 }
 
-enum class Look { Same, Another, Gone };
-
 // Is what it called with the socket that this came from?
-Look look_at_socket(const NetworkCaller& caller, const guard::Arrival& arrival,
-                    ProcessReader& processes) {
+bool is_its_socket(const NetworkCaller& caller, const guard::Arrival& arrival,
+                   ProcessReader& processes) {
   const auto socket = processes.descriptor_of(caller.thread, caller.descriptor);
   sockaddr_storage own = {};
   socklen_t size = sizeof own;
   if (!socket.is_open() ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return Look::Gone;
+    return false;
   const auto [address, port] = guard::place_in(own);
-  if (port == 0) return Look::Gone;  // another socket by now
+  if (port == 0) return false;
   const bool anywhere = address == Address{} || address == guard::ipv4_address(0);
-  const bool same = port == arrival.from_port && (anywhere || address == arrival.from);
-  return same ? Look::Same : Look::Another;
+  return port == arrival.from_port && (anywhere || address == arrival.from);
 }
 
 bool are_the_same(const std::vector<ProcessFacts>& a, const std::vector<ProcessFacts>& b) {
@@ -55,8 +52,12 @@ std::string command_line(const ProcessFacts& process) {
 
 void CallerBook::add(NetworkCaller caller, std::vector<ProcessFacts> processes) {
   if (processes.empty()) return;  // it is gone
+  // What it had by the same number may live on by another.
   std::erase_if(entries_, [&](const Entry& entry) {
-    return entry.caller.thread == caller.thread && entry.caller.descriptor == caller.descriptor;
+    const NetworkCaller& known = entry.caller;
+    return known.thread == caller.thread && known.descriptor == caller.descriptor &&
+           known.to == caller.to && known.port == caller.port &&
+           known.protocol == caller.protocol && known.name == caller.name;
   });
   entries_.push_front({.caller = std::move(caller), .processes = std::move(processes)});
   if (entries_.size() > kMostCallers) entries_.pop_back();
@@ -68,10 +69,8 @@ guard::Who CallerBook::find(const guard::Arrival& arrival, ProcessReader& proces
   std::size_t looks = 0;
   for (const Entry& entry : entries_) {
     if (!may_be(entry.caller, arrival)) continue;
-    const Look look =
-        ++looks > kMostLooks ? Look::Gone : look_at_socket(entry.caller, arrival, processes);
-    if (look == Look::Same) return {.processes = entry.processes};
-    if (look == Look::Another) continue;
+    if (++looks <= kMostLooks && is_its_socket(entry.caller, arrival, processes))
+      return {.processes = entry.processes};
     const bool known = std::any_of(left.begin(), left.end(), [&](const Entry* other) {
       return are_the_same(other->processes, entry.processes);
     });

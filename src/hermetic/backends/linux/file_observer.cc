@@ -221,6 +221,8 @@ std::uint8_t acts_of_open(std::uint64_t flags) {
   // What is opened for both may be read; so is what must be there to be written.
   unsigned acts = kOpen | (writes ? kWrite : kRead);
   if ((flags & O_TRUNC) != 0) acts |= kReplace;
+  // Read, if it is there already.
+  if ((flags & O_ACCMODE) == O_RDONLY && (flags & O_TRUNC) == 0 && writes) acts |= kMake | kRead;
   return static_cast<std::uint8_t>(acts);
 }
 

@@ -86,14 +86,13 @@ NetworkObserver::Judgement NetworkObserver::judge(Event& event, const Attempt& a
   event.rule = plan_.network_rule;
   const bool inbound = attempt.kind == CallKind::Bind || attempt.kind == CallKind::Accept;
   const bool asks = !attempt.name.empty();
-  const bool will_ask = attempt.kind == CallKind::Connect && attempt.protocol == IPPROTO_UDP &&
-                        attempt.to.port == kNamePort;
   Judgement judgement;
   switch (plan_.network.mode) {
     case Mode::None: judgement.denied = !inbound; break;
     // Nobody inside can serve names: the port is for those who hold a capability.
     case Mode::Loopback:
-      judgement.denied = !inbound && (asks || will_ask || !attempt.to.is_loopback());
+      judgement.denied =
+          !inbound && (asks || attempt.to.port == kNamePort || !attempt.to.is_loopback());
       break;
     case Mode::Hosts:
       if (inbound || attempt.kind == CallKind::Listen) break;  // of the sandbox's own
@@ -281,6 +280,9 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
 }
 
 void NetworkObserver::expect_name(const Asker& asker, const Violation& violation, Heard& heard) {
+  // Another one by the same number: the one before has said nothing, and will not any more.
+  if (const auto before = asking_.find(asker); before != asking_.end() && !before->second.is_told)
+    heard.violations.push_back(before->second.violation);
   asking_.insert_or_assign(asker, Asking{.violation = violation, .due = Clock::now() + kTimeToAsk});
   heard.asker = asker;
   if (asking_.size() <= kMostAsking) return;

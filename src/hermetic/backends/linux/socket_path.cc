@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "hermetic/base/path.h"
+#include "hermetic/spec/builtin_view.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -51,6 +52,8 @@ SocketPath find_in_view(const Plan& plan, std::string_view path) {
     wanted = without_dots(rest.empty() ? target : target + "/" + std::string(rest));
     entry = nearest_entry(plan, wanted);
   }
+  if (is_within(wanted, kSharedMemory))
+    return {.in_view = true, .rule = fmt::format("its own {}", kSharedMemory)};
   if (entry == nullptr || !is_shown(entry->kind))
     return {.in_view = false, .rule = std::string(to_string(Clause::UndeclaredHidden))};
   return {.in_view = true, .rule = fmt::format("{} {}", to_string(entry->kind), entry->path)};

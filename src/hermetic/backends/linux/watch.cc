@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "hermetic/backends/linux/kernel.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic::linux_backend {
@@ -188,7 +189,9 @@ void Watch::hear_files(const seccomp_notif& question) {
   }
   for (const AskedPath& fresh : asked) {
     const std::string rule = options_.why_denied(fresh);
-    if (rule.empty()) continue;
+    if (rule.empty() && fresh.operation == Operation::Write && own_.size() < kMostViolations)
+      own_.insert(fresh.path);
+    if (rule.empty() || (fresh.operation != Operation::Write && is_own(fresh.path))) continue;
     std::vector<ProcessFacts> processes = who(question, Who::Chain);
     denied_bytes_ += fresh.path.size() + rule.size();
     if (denied_.size() < kMostViolations && denied_bytes_ < kMostDeniedBytes)
@@ -203,6 +206,13 @@ void Watch::hear_files(const seccomp_notif& question) {
                    .rule = rule,
                    .processes = std::move(processes)});
   }
+}
+
+// Did the command make it itself, or something above it?
+bool Watch::is_own(std::string_view path) const {
+  for (; path != "/"; path = parent_of(path))
+    if (own_.contains(path)) return true;
+  return false;
 }
 
 void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answer) {

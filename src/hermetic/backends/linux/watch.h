@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +84,7 @@ class Watch {
   void hear_network(const seccomp_notif& question, seccomp_notif_resp& answer);
   void hear_process(const seccomp_notif& question);
   void hear_files(const seccomp_notif& question);
+  [[nodiscard]] bool is_own(std::string_view path) const;
   enum class Who { Caller, Chain };
   [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question, Who asked);
   void note(Violation violation, const std::vector<ProcessFacts>& who);
@@ -91,6 +93,7 @@ class Watch {
   bool hold_ = false;  // the call that is being heard
   NetworkObserver network_;
   FileObserver files_;
+  std::set<std::string, std::less<>> own_;  // what the command may write, and was asked to
   std::vector<DeniedPath> denied_;
   std::size_t denied_bytes_ = 0;
   std::uint64_t more_denied_ = 0;
