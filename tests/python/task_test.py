@@ -12,6 +12,7 @@ import time
 import pytest
 
 import hermetic
+from conftest import comes_true, processes_named
 
 
 @pytest.fixture(scope="session")
@@ -277,6 +278,48 @@ def test_packages_come_from_an_index_of_the_web(task, tmp_path):
         task(lockfile=tmp_path / "lock", index="ftp://127.0.0.1/").setup()
     with pytest.raises(hermetic.InvalidSpecError, match="where the packages"):
         task(lockfile=tmp_path / "lock").setup()
+
+
+def at_once(count, what):
+    """What came of it, in as many threads."""
+    results = []
+
+    def body():
+        try:
+            results.append(what())
+        except BaseException as problem:
+            results.append(problem)
+
+    threads = [threading.Thread(target=body) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_threads_share_a_task(task):
+    run = task()
+    refused = [problem for problem in at_once(3, run.setup) if problem is not None]
+    assert len(refused) == 2 and all("already" in str(problem) for problem in refused)
+    run.run(["sh", "-c", "for i in $(seq 200); do echo $i >$i; done"], check=True)
+    counts = at_once(4, lambda: {len(run.manifest["changes"]) for _ in range(50)})
+    assert counts == [{200}] * 4
+    assert at_once(4, run.cleanup) == [None] * 4
+    assert len(run.manifest["changes"]) == 200
+
+
+def test_a_thread_can_end_what_another_waits_for(task, marker):
+    run = task()
+    run.setup()
+    done = []
+    waiter = threading.Thread(target=lambda: done.append(run.run(["sleep", marker]).returncode))
+    waiter.start()
+    assert comes_true(lambda: processes_named(marker))
+    assert run.manifest["task_id"] == "demo"  # nobody has to wait for the command
+    run.cleanup()
+    waiter.join(10)
+    assert done and done[0] != 0
 
 
 def test_a_child_leaves_the_task_of_its_parent_alone(task):

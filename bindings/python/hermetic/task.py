@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+import threading
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _native
 from ._asynchronous import AsyncRun
@@ -52,6 +54,8 @@ class HermeticRun:
         self._handle: Optional[TaskHandle] = None
         self._manifest: Dict[str, Any] = {}
         self._running: List[Run] = []
+        # The library's task is used by one thread at a time. The same one may take it again: cleanup() reads.
+        self._lock = threading.RLock()
         paths = {"repo": repo, "lockfile": lockfile, "python": python, "node_lockfile": node_lockfile,
                  "npm_cache": npm_cache, "config": config, "scratch": scratch, "cache": cache}
         given = {
@@ -73,11 +77,12 @@ class HermeticRun:
 
     def setup(self) -> None:
         """Makes the worktree and the environment, or finds them in the cache."""
-        if self._handle is not None or self._manifest:
-            raise ValueError("the task was set up already")
-        handle = TaskHandle(json.dumps(self._request).encode())
-        handle.prepare()
-        self._handle = handle
+        with self._alone():
+            if self._handle is not None or self._manifest:
+                raise ValueError("the task was set up already")
+            handle = TaskHandle(json.dumps(self._request).encode())
+            handle.prepare()
+            self._handle = handle
 
     def start(self, command: Sequence[PathLike], *, input: Optional[Text] = None, stdin: Stream = None,
               stdout: Stream = None, stderr: Stream = None, capture_output: bool = False,
@@ -92,18 +97,19 @@ class HermeticRun:
             if stdout is not None or stderr is not None:
                 raise ValueError("stdout and stderr arguments may not be used with capture_output.")
             stdout = stderr = PIPE
-        if any(run.running for run in self._running):
-            raise ValueError("a command of the task is still running")
         words = [_native.checked(os.fsencode(word)) for word in command]
         if not words:
             raise InvalidSpecError("invalid", "no command", "name a program and its arguments", "", 0)
-        built = self._build(words, env or {}, cwd)
         options = {"observe_processes": events, "prove": prove}
         decoding = Decoding(text, encoding, errors)
         data = None if input is None else decoding.encode(input)
-        run = Run(_TaskSpec(command, built), Streams(stdin, stdout, stderr, data),  # type: ignore[arg-type]
-                  decoding, options, events)
-        self._running = [run]
+        with self._alone():
+            if any(run.running for run in self._running):
+                raise ValueError("a command of the task is still running")
+            built = self._build(words, env or {}, cwd)
+            run = Run(_TaskSpec(command, built), Streams(stdin, stdout, stderr, data),  # type: ignore[arg-type]
+                      decoding, options, events)
+            self._running = [run]
         return run
 
     def _build(self, words: List[bytes], env: Mapping[str, PathLike], cwd: Optional[PathLike]) -> BuiltSpec:
@@ -161,16 +167,18 @@ class HermeticRun:
 
     def note(self, result: Result) -> None:
         """Says in the manifest how the last command has ended, if that is not what its own outcome says."""
-        _native.call("hermetic_task_note", self._there(), json.dumps(result.outcome).encode())
+        with self._alone():
+            _native.call("hermetic_task_note", self._there(), json.dumps(result.outcome).encode())
 
     @property
     def manifest(self) -> Dict[str, Any]:
         """What is known by now; after cleanup() all of it."""
-        if self._handle is not None:
-            self._manifest = json.loads(_native.call_for_text("hermetic_task_manifest", self._there()))
-        if not self._manifest:
-            self._there()
-        return self._manifest
+        with self._alone():
+            if self._handle is not None:
+                self._manifest = json.loads(_native.call_for_text("hermetic_task_manifest", self._there()))
+            if not self._manifest:
+                self._there()
+            return self._manifest
 
     def emit_manifest(self, path: PathLike = "manifest.json") -> pathlib.Path:
         """Writes the manifest to a file."""
@@ -203,26 +211,41 @@ class HermeticRun:
 
     def keep_changes(self, directory: PathLike) -> None:
         """Keeps the changed files in a directory that is not there yet. Call it last."""
-        _native.call("hermetic_task_keep_changes", self._there(), os.fsencode(_absolute(directory)))
+        with self._alone():
+            _native.call("hermetic_task_keep_changes", self._there(), os.fsencode(_absolute(directory)))
 
     def freeze(self, name: str) -> None:
         """Freezes what was made so far, for the `snapshot` of other tasks, and ends this one."""
-        self._manifest = self.manifest
-        _native.call("hermetic_task_freeze", self._there(), name.encode())
-        self._free()
+        with self._alone():
+            self._manifest = self.manifest
+            _native.call("hermetic_task_freeze", self._there(), name.encode())
+            self._free()
 
     def cleanup(self) -> None:
         """Ends what runs and removes everything. May be called again. In a child of the process that has set it
         up, does nothing: the task is the parent's."""
         if self._handle is None or not self._handle.is_ours:
             return
-        for run in self._running:
-            run.close()
-        try:
-            _native.call("hermetic_task_clean_up", self._there())
-        finally:
-            self._manifest = self.manifest
-            self._free()
+        with self._alone():
+            if self._handle is None:  # another thread was quicker
+                return
+            for run in self._running:
+                run.close()
+            try:
+                _native.call("hermetic_task_clean_up", self._there())
+            finally:
+                self._manifest = self.manifest
+                self._free()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; others wait. Nobody waits for a command in here. In a child the lock may be that of
+        a thread which is not there, and the library refuses the task."""
+        if self._handle is not None and not self._handle.is_ours:
+            yield
+            return
+        with self._lock:
+            yield
 
     def _free(self) -> None:
         handle, self._handle = self._handle, None
