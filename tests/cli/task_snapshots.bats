@@ -103,3 +103,22 @@ over_the_same_packages() {
   command -v npm >/dev/null || skip 'no npm'
   as_both over_the_same_packages
 }
+
+locked_directories() {
+  [ "${#prefix[@]}" != 0 ] || ((EUID != 0)) || return 0 # nothing is locked to root
+  run -125 snapshot locked -- sh -c 'mkdir -p sub/l; chmod 0 sub/l'
+  [[ $output == *"the worktree cannot be frozen: cannot open 'sub/l': Permission denied"*'chmod u+rwx'* ]]
+  run -2 from locked -- true
+  [[ $output == *"there is no snapshot 'locked'"* ]]
+}
+@test "what the command has locked is no part of a snapshot, and is named" { as_both locked_directories; }
+
+deep_directories() {
+  (
+    ulimit -Sn 256
+    snapshot deep -- python3 -c 'import os
+for level in range(400): os.mkdir("d"); os.chdir("d")'
+  )
+  [ "$(from deep -- find . -name d | wc -l)" = 400 ]
+}
+@test "a snapshot needs no descriptor for each of its levels" { as_both deep_directories; }

@@ -208,6 +208,29 @@ def test_any_number_of_tasks_start_from_a_snapshot(task):
             run.run(["rm", "artifact"], check=True)
 
 
+def test_what_cannot_be_frozen_stays_as_it_is(task, cache):
+    name = f"unfrozen-{os.getpid()}"
+    names = cache / "snapshots"
+    names.mkdir(exist_ok=True)
+    (names / name).mkdir()  # nothing can be written there
+    with task() as run:
+        run.run(["sh", "-c", "echo new >file; echo s >/task/scratch/s"], check=True)
+        with pytest.raises(hermetic.SystemFailure):
+            run.freeze(name)
+        assert [change["path"] for change in run.changes] == ["file"]
+        assert run.run(["cat", "file", "/task/scratch/s"], capture_output=True).stdout == b"new\ns\n"
+        (names / name).rmdir()
+        if os.geteuid() != 0:
+            run.run(["sh", "-c", "mkdir l; chmod 0 l"], check=True)
+            with pytest.raises(hermetic.UnsupportedError, match="cannot open 'l'"):
+                run.freeze(name)
+            assert "file" in [change["path"] for change in run.changes]
+            run.run(["rmdir", "l"], check=True)
+        run.freeze(name)
+    with task(snapshot=name) as run:
+        assert run.run(["cat", "file", "/task/scratch/s"], capture_output=True).stdout == b"new\ns\n"
+
+
 def test_changes_can_be_kept(task, tmp_path):
     with task() as run:
         run.run(["sh", "-c", "echo new >changed.txt"], check=True)

@@ -1,16 +1,21 @@
 #include "hermetic/task/snapshot.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <utility>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/task/preparation.h"
 #include "hermetic/workspace/run_folder.h"
+#include "hermetic/workspace/sealed_tree.h"
 
 namespace hermetic::task {
 namespace {
@@ -60,6 +65,45 @@ Result<void> check_ground(const std::string& name, const std::string& facts, con
   return {};
 }
 
+constexpr const char* kSnapshotParts[] = {"worktree", "venv", "scratch"};
+
+std::string changes_of(const std::string& run_folder, const char* part) {
+  return fmt::format("{}/{}/upper", run_folder, part);
+}
+
+// Before anything is moved: what its maker has locked could not be sealed, and nobody who starts
+// from it could look into it.
+Result<void> check_can_be_sealed(const std::string& run_folder) {
+  for (const char* part : kSnapshotParts) {
+    const auto cannot = [&](const Error& error) {
+      return unsupported(fmt::format("the {} cannot be frozen: {}", part, error.message),
+                         error.hint);
+    };
+    const Result<UniqueFd> top = open_directory(AT_FDCWD, changes_of(run_folder, part));
+    if (!top) return cannot(top.error());
+    if (const Result<std::string> seal = seal_of(top->get()); !seal) return cannot(seal.error());
+  }
+  return {};
+}
+
+Result<void> move_to(const std::string& tree, const std::string& run_folder) {
+  if (::mkdir(tree.c_str(), 0700) != 0)
+    return system_error(fmt::format("cannot make '{}'", printable(tree)), errno);
+  for (const char* part : kSnapshotParts) {
+    const std::string from = changes_of(run_folder, part);
+    if (::rename(from.c_str(), fmt::format("{}/{}", tree, part).c_str()) != 0)
+      return system_error(fmt::format("cannot keep '{}'", printable(from)), errno,
+                          "the scratch folder of a snapshot lies where the cache is");
+  }
+  return {};
+}
+
+// There is no other copy.
+void move_back(const std::string& tree, const std::string& run_folder) {
+  for (const char* part : kSnapshotParts)
+    (void)::rename(fmt::format("{}/{}", tree, part).c_str(), changes_of(run_folder, part).c_str());
+}
+
 }  // namespace
 
 Result<void> keep_snapshot(const std::string& name, const std::string& hash,
@@ -72,28 +116,28 @@ Result<void> keep_snapshot(const std::string& name, const std::string& hash,
                        "make one of all their commands");
   std::string facts = fmt::format("{}task {}\n", lines_of(ground), hash);
   if (over != nullptr) facts += fmt::format("over {}\n", over->keys.front());
-  // Two setups of one task may have made different things: each is kept by itself.
-  const std::string key = sha256(facts + run_folder);
-  const CachedTree kept =
-      TRY(cache.get("snapshot", key, [&](const std::string& place) -> Result<std::string> {
-        const std::string tree = place + "/upper";
-        if (::mkdir(tree.c_str(), 0700) != 0)
-          return system_error(fmt::format("cannot make '{}'", printable(tree)), errno);
-        for (const char* part : {"worktree", "venv", "scratch"}) {
-          const std::string from = fmt::format("{}/{}/upper", run_folder, part);
-          if (::rename(from.c_str(), fmt::format("{}/{}", tree, part).c_str()) != 0)
-            return system_error(fmt::format("cannot keep '{}'", printable(from)), errno,
-                                "the scratch folder of a snapshot lies where the cache is");
-        }
-        return facts;
-      }));
-  // What it lies over was used no earlier than it: it does not go before it.
-  if (over != nullptr)
-    for (const CachedTree& layer : over->layers) layer.touch();
+  TRY(check_can_be_sealed(run_folder));
   const std::string folder = cache.path() + "/snapshots";
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
-  return write_file_whole(file_of(name, cache), key + "\n");
+  // Two setups of one task may have made different things, and so may two attempts to freeze one:
+  // each is kept by itself.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::string key = sha256(fmt::format("{}{} {}", facts, run_folder, now));
+  const CachedTree kept = TRY(cache.get(
+      "snapshot", key,
+      [&](const std::string& place) -> Result<std::string> {
+        Result<void> moved = move_to(place + "/upper", run_folder);
+        if (!moved) return std::move(moved).error();
+        return facts;
+      },
+      [&](const std::string& place) { move_back(place + "/upper", run_folder); }));
+  // What it lies over was used no earlier than it: it does not go before it.
+  if (over != nullptr)
+    for (const CachedTree& layer : over->layers) layer.touch();
+  Result<void> named = write_file_whole(file_of(name, cache), key + "\n");
+  if (!named) move_back(kept.path, run_folder);
+  return named;
 }
 
 Result<Snapshot> find_snapshot(const std::string& name, const Ground& ground, Cache& cache) {

@@ -150,7 +150,8 @@ Result<void> Cache::share(int file, const std::string& name) const {
 }
 
 // The lock stands beside the entry: it outlives what is made anew.
-Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, const Make& make) {
+Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, const Make& make,
+                              const TakeBack& take_back) {
   const std::string name = fmt::format("{}-{}", kind, key);
   CachedTree found{.path = fmt::format("{}/{}/{}", path_, name, kTree), .facts = {}, .use = {}};
   found.use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
@@ -175,10 +176,12 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     TRY(remove_tree(directory_.get(), name));
     if (::mkdirat(directory_.get(), making.c_str(), 0700) != 0)
       return failed("make", making, errno);
-    Result<std::string> facts = make(fmt::format("{}/{}", path_, making));
+    const std::string place = fmt::format("{}/{}", path_, making);
+    Result<std::string> facts = make(place);
     Result<void> done = facts ? finish(directory_.get(), making, name, *facts)
                               : Result<void>(std::move(facts).error());
     if (!done) {
+      if (take_back) take_back(place);
       (void)remove_tree(directory_.get(), making);
       return std::move(done).error();
     }

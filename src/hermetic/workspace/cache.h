@@ -39,7 +39,14 @@ class Cache {
   // or if somebody has changed it since. Of several who want it at once one makes it and the others
   // wait. A tree that was found to be as it was made is not looked through again by this object.
   [[nodiscard]] Result<CachedTree> get(const std::string& kind, const std::string& key,
-                                       const Make& make);
+                                       const Make& make) {
+    return get(kind, key, make, {});
+  }
+  // The same for what is nowhere else: if it cannot be kept, `take_back` is given the place, before
+  // that is removed.
+  using TakeBack = std::function<void(const std::string& place)>;
+  [[nodiscard]] Result<CachedTree> get(const std::string& kind, const std::string& key,
+                                       const Make& make, const TakeBack& take_back);
 
   // From now on whoever waits in get() for another process fails once this is true. Not while
   // somebody is in get(); nothing: waits as long as it takes.

@@ -19,7 +19,7 @@
 namespace hermetic {
 namespace {
 
-constexpr int kDeepest = 1000;  // each level holds a descriptor
+constexpr int kDeepest = 1000;  // or the stack would end
 
 // A seal is a Head, and for each entry its Facts and its path from the top, which a zero ends: what
 // the kernel is asked about stands there as it wants it. Inodes are of one machine, and so are the
@@ -56,19 +56,28 @@ std::optional<Facts> facts_of(int directory, const char* path) {
                .nanoseconds = status.st_ctim.tv_nsec};
 }
 
-Result<void> add(std::string& seal, int top, int directory, const std::string& path, int depth) {
+// By paths from the top: no level holds a descriptor.
+Result<void> add(std::string& seal, int top, const std::string& path, int depth) {
+  const auto failed = [&](const char* doing) {
+    return system_error(fmt::format("cannot {} '{}'", doing, path.empty() ? "." : printable(path)),
+                        errno, "its owner needs to read and enter it: chmod u+rwx");
+  };
   const std::optional<Facts> facts = facts_of(top, path.c_str());
-  if (!facts) return system_error(fmt::format("cannot look at '{}'", printable(path)), errno);
+  if (!facts) return failed("look at");
   seal += bytes_of(*facts);
   seal += path;
   seal += '\0';
   if (!S_ISDIR(facts->mode)) return {};
   if (depth > kDeepest) return system_error("a tree is too deep to be sealed", ELOOP);
-  const UniqueFd opened =
-      path.empty() ? UniqueFd() : TRY(open_directory(directory, path.substr(path.rfind('/') + 1)));
-  const int here = path.empty() ? top : opened.get();
-  for (const std::string& name : TRY(names_in(here)))
-    TRY(add(seal, top, here, path.empty() ? name : path + "/" + name, depth + 1));
+  std::vector<std::string> names;
+  {
+    const UniqueFd here(::openat(top, path.empty() ? "." : path.c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!here.is_open()) return failed("open");
+    names = TRY(names_in(here.get()));
+  }
+  for (const std::string& name : names)
+    TRY(add(seal, top, path.empty() ? name : path + "/" + name, depth + 1));
   return {};
 }
 
@@ -83,7 +92,7 @@ bool are_unchanged(std::span<const std::string_view> entries, int directory) {
 
 Result<std::string> seal_of(int directory) {
   std::string seal(bytes_of(Head{}));
-  TRY(add(seal, directory, directory, "", 0));
+  TRY(add(seal, directory, "", 0));
   Head head;
   head.bytes = seal.size();
   seal.replace(0, sizeof head, bytes_of(head));

@@ -181,6 +181,23 @@ TEST_F(Caches, LeaveNothingOfAMakerThatFails) {
   EXPECT_THAT(names(), ElementsAre("kind-key", "kind-key.lock"));
 }
 
+// What was moved there is nowhere else.
+TEST_F(Caches, GiveBackWhatTheyCannotKeep) {
+  Cache cache = open();
+  dir.file("only copy", "work");
+  const auto move = [&](const std::string& place) -> Result<std::string> {
+    // Without a tree there is nothing to be sealed.
+    EXPECT_EQ(::rename((dir / "only copy").c_str(), (place + "/moved").c_str()), 0);
+    return std::string("facts");
+  };
+  const auto move_back = [&](const std::string& place) {
+    EXPECT_EQ(::rename((place + "/moved").c_str(), (dir / "only copy").c_str()), 0);
+  };
+  EXPECT_FALSE(cache.get("kind", "key", move, move_back));
+  EXPECT_TRUE(std::filesystem::exists(dir / "only copy"));
+  EXPECT_THAT(names(), ElementsAre("kind-key.lock"));
+}
+
 TEST_F(Caches, ClearAwayWhatAKilledMakerHasLeft) {
   kill_a_maker();
   Cache cache = open();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +51,23 @@ TEST_F(SealedTree, IsNotSealedByPartsOfItsSeal) {
     other[place] = static_cast<char>(other[place] ^ 1);
     EXPECT_FALSE(is_sealed_by(other)) << place;
   }
+}
+
+// However deep it is, one descriptor will do.
+TEST_F(SealedTree, NeedsNoDescriptorForEachLevel) {
+  std::string path = "tree";
+  for (int level = 0; level < 200; ++level) path += "/d";
+  dir.directory(path);
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 100;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const UniqueFd opened = top();
+  const Result<std::string> made = seal_of(opened.get());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(is_sealed_by(*made));
 }
 
 // The writer puts back everything that a writer can put back.
