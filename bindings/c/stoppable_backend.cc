@@ -46,4 +46,9 @@ void StoppableBackend::stop() {
   for (Run* run : running_) run->kill();
 }
 
+bool StoppableBackend::is_stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
 }  // namespace hermetic::c

@@ -20,12 +20,13 @@ class StoppableBackend final : public Backend {
                                      EventSink& events) override;
 
   void stop();  // from any thread
+  [[nodiscard]] bool is_stopped() const;
 
  private:
   class Stoppable;
 
   std::unique_ptr<Backend> backend_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::set<Run*> running_;  // guarded by `mutex_`
   bool stopped_ = false;    // guarded by `mutex_`
 };

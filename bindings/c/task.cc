@@ -72,6 +72,8 @@ Result<std::unique_ptr<hermetic_task>> make(const std::string& text) {
 
 Result<void> prepare(hermetic_task& handle) {
   if (handle.task) return invalid("the task is set up already");
+  // Another process may be making the same for long.
+  handle.cache.give_up_when([&handle] { return handle.backend.is_stopped(); });
   handle.task.emplace(TRY(task::Task::set_up(handle.request, handle.cache, handle.backend)));
   return {};
 }

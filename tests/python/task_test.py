@@ -1,9 +1,11 @@
 """Tasks: fresh, sealed, recorded, gone."""
 
 import asyncio
+import fcntl
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -374,6 +376,26 @@ def test_an_interrupt_ends_the_setup_soon_and_leaves_nothing(repository, tmp_pat
     assert time.monotonic() - begin < 30
     assert not (tmp_path / "scratch").exists()
     assert not list(cache.glob("*.making")) and not list(cache.glob("journals/*"))
+
+
+def test_an_interrupt_ends_waiting_for_another_who_makes_the_same(repository, tmp_path):
+    cache = tmp_path / "cache"
+    with hermetic.HermeticRun("first", repo=repository, cache=cache):
+        pass
+    # Somebody makes one of them anew, for as long as it takes.
+    entry = next(iter(cache.glob("checkout-*.lock")))
+    shutil.rmtree(str(entry)[:-len(".lock")])
+    with open(entry, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        release = threading.Timer(20, fcntl.flock, (lock, fcntl.LOCK_UN))
+        release.start()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            hermetic.HermeticRun("second", repo=repository, cache=cache).setup()
+        assert time.monotonic() - begin < 15
+        release.cancel()
+        release.join()
 
 
 def test_an_outcome_that_is_none_is_refused_in_words(task):
