@@ -122,3 +122,22 @@ for level in range(400): os.mkdir("d"); os.chdir("d")'
   [ "$(from deep -- find . -name d | wc -l)" = 400 ]
 }
 @test "a snapshot needs no descriptor for each of its levels" { as_both deep_directories; }
+
+used_by_a_batch() {
+  snapshot first -- sh -c 'echo a >a'
+  snapshot second --from first -- sh -c 'echo b >b'
+  echo '{"task_id": "t", "command": ["cat", "a", "b"]}' >tasks.jsonl
+  hermetic task batch tasks.jsonl --repo repo --from second --out out
+  find "$HERMETIC_CACHE" -maxdepth 1 -name 'snapshot-*.lock' -exec touch -d '10 days ago' {} +
+  hermetic task batch tasks.jsonl --repo repo --from second --out out # nothing is left to do
+  hermetic gc --unused 5
+  from second -- cat a b
+  # The control: whatever lies below is missed by name.
+  rm -r "$HERMETIC_CACHE/snapshot-$(cat "$HERMETIC_CACHE/snapshots/first")"
+  run -2 from second -- true
+  [[ $output == *"the snapshot 'second' lies over 'first', which is gone or was changed"* ]]
+  rm "$HERMETIC_CACHE/snapshots/first"
+  run -2 from second -- true
+  [[ $output == *"the snapshot 'second' lies over one that has no name any more ("* ]]
+}
+@test "a batch that has nothing left to do uses all that its snapshot lies over" { as_both used_by_a_batch; }

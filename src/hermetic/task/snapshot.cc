@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
@@ -98,6 +99,49 @@ Result<void> move_to(const std::string& tree, const std::string& run_folder) {
   return {};
 }
 
+// What the one with this key is called now, if it is.
+std::string name_of(const std::string& key, const Cache& cache) {
+  const Result<UniqueFd> folder = open_directory(AT_FDCWD, cache.path() + "/snapshots");
+  if (!folder) return {};
+  const Result<std::vector<std::string>> names = names_in(folder->get());
+  if (!names) return {};
+  for (const std::string& name : *names)
+    if (first_line_of(file_of(name, cache)) == key) return name;
+  return {};
+}
+
+Error is_gone(const std::string& name) {
+  return invalid(fmt::format("there is no snapshot '{}', or it was changed", printable(name)),
+                 "make it: hermetic task snapshot NAME");
+}
+
+Error is_gone_below(const std::string& name, const std::string& key, const Cache& cache) {
+  const std::string below = name_of(key, cache);
+  return invalid(
+      fmt::format("the snapshot '{}' lies over {}, which is gone or was changed", printable(name),
+                  below.empty() ? fmt::format("one that has no name any more ({})", printable(key))
+                                : fmt::format("'{}'", printable(below))),
+      "make both anew: hermetic task snapshot NAME");
+}
+
+// The upper one is used first: what lies below it never looks as if it was used earlier.
+Result<Snapshot> with_all_below(const std::string& name, Cache& cache) {
+  TRY(check_task_name(name));
+  Snapshot snapshot;
+  for (std::string key = first_line_of(file_of(name, cache)); !key.empty() || snapshot.keys.empty();
+       key = fact(snapshot.layers.back().facts, "over")) {
+    const auto gone = [&](const std::string&) -> Result<std::string> {
+      return snapshot.keys.empty() ? is_gone(name) : is_gone_below(name, key, cache);
+    };
+    if (key.size() != 64 || snapshot.keys.size() >= kMostSnapshotLayers)
+      return std::move(gone({})).error();
+    snapshot.layers.push_back(TRY(cache.get("snapshot", key, gone)));
+    snapshot.keys.push_back(std::move(key));
+  }
+  snapshot.hash = fact(snapshot.layers.front().facts, "task");
+  return snapshot;
+}
+
 // There is no other copy.
 void move_back(const std::string& tree, const std::string& run_folder) {
   for (const char* part : kSnapshotParts)
@@ -141,36 +185,14 @@ Result<void> keep_snapshot(const std::string& name, const std::string& hash,
 }
 
 Result<Snapshot> find_snapshot(const std::string& name, const Ground& ground, Cache& cache) {
-  TRY(check_task_name(name));
-  const auto gone = [&]() -> Error {
-    return invalid(fmt::format("there is no snapshot '{}', or it was changed", printable(name)),
-                   "make it: hermetic task snapshot NAME");
-  };
-  Snapshot snapshot;
-  // The upper one is used first: what lies below it never looks as if it was used earlier.
-  for (std::string key = first_line_of(file_of(name, cache)); !key.empty() || snapshot.keys.empty();
-       key = fact(snapshot.layers.back().facts, "over")) {
-    if (key.size() != 64 || snapshot.keys.size() >= kMostSnapshotLayers) return gone();
-    snapshot.layers.push_back(TRY(cache.get(
-        "snapshot", key, [&](const std::string&) -> Result<std::string> { return gone(); })));
-    snapshot.keys.push_back(std::move(key));
-  }
-  const std::string& facts = snapshot.layers.front().facts;
-  TRY(check_ground(name, facts, ground));
-  snapshot.hash = fact(facts, "task");
+  Snapshot snapshot = TRY(with_all_below(name, cache));
+  TRY(check_ground(name, snapshot.layers.front().facts, ground));
   return snapshot;
 }
 
 Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache) {
-  TRY(check_task_name(name));
-  const auto gone = [&](const std::string&) -> Result<std::string> {
-    return invalid(fmt::format("there is no snapshot '{}', or it was changed", printable(name)),
-                   "make it: hermetic task snapshot NAME");
-  };
-  const std::string key = first_line_of(file_of(name, cache));
-  if (key.size() != 64) return gone("");
-  return TRY(cache.get("snapshot", key, gone))
-  .facts;
+  return TRY(with_all_below(name, cache))
+  .layers.front().facts;
 }
 
 }  // namespace hermetic::task
