@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
 #include "hermetic/spec/loader.h"
 
@@ -30,7 +33,7 @@ class RequestReader {
     if (found.is_null()) return {};
     if (!found.is_string()) return refuse(std::string("has a '") + key + "' that is no text");
     value = found.get<std::string>();
-    return {};
+    return check_text(key, value);
   }
   Result<void> texts(const char* key, std::vector<std::string>& values) {
     json found = take(key);
@@ -38,7 +41,10 @@ class RequestReader {
     if (found.is_string()) found = json::array({found});
     const bool good = found.is_array() && std::ranges::all_of(found, &json::is_string);
     if (!good) return refuse(std::string("has a '") + key + "' that is no list of texts");
-    for (const json& item : found) values.push_back(item.get<std::string>());
+    for (const json& item : found) {
+      values.push_back(item.get<std::string>());
+      TRY(check_text(key, values.back()));
+    }
     return {};
   }
   Result<void> seed(std::optional<std::uint32_t>& value) {
@@ -54,7 +60,10 @@ class RequestReader {
     json found = take("spec");
     if (found.is_null()) return {};
     if (!found.is_object()) return refuse("has a 'spec' that is no object");
-    found["version"] = 1;
+    for (const char* key : {"command", "targets"})
+      if (found.contains(key))
+        return refuse(std::string("has a '") + key + "' in its 'spec', which is for all commands");
+    if (!found.contains("version")) found["version"] = 1;
     draft = TRY(parse_project(found.dump(), "spec", "/"))
     .defaults;
     return {};
@@ -65,6 +74,11 @@ class RequestReader {
   }
 
  private:
+  // What is told to the kernel would end there.
+  static Result<void> check_text(const char* key, const std::string& value) {
+    if (value.find('\0') == std::string::npos) return {};
+    return refuse(std::string("has a '") + key + "' with a zero byte in it");
+  }
   json take(const char* key) {
     if (!request_.contains(key)) return {};
     json found = request_[key];
@@ -75,11 +89,28 @@ class RequestReader {
   json request_;
 };
 
+// Of two values of one key, readers of JSON take one or the other.
+std::optional<std::string> repeated_key(const std::string& text) {
+  std::vector<std::set<std::string>> open;
+  std::optional<std::string> repeated;
+  const auto look = [&](int /*depth*/, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second)
+      repeated = value.get<std::string>();
+    return true;
+  };
+  const json parsed = json::parse(text, look, false);
+  return parsed.is_discarded() ? std::nullopt : repeated;
+}
+
 }  // namespace
 
 Result<TaskWanted> read_task_request(const std::string& text) {
   json parsed = parse_bounded_json(text);
   if (!parsed.is_object()) return refuse("is no JSON object");
+  if (const std::optional<std::string> key = repeated_key(text); key)
+    return refuse("has the key '" + printable(*key) + "' twice");
   RequestReader reader(std::move(parsed));
   TaskWanted wanted;
   task::TaskRequest& request = wanted.request;

@@ -15,6 +15,7 @@ import pytest
 
 import hermetic
 from conftest import comes_true, processes_named
+from hermetic import _native
 
 
 @pytest.fixture(scope="session")
@@ -248,6 +249,22 @@ def test_what_cannot_be_meant_is_refused(task, cache, tmp_path):
     with pytest.raises(hermetic.InvalidSpecError):
         hermetic.HermeticRun("demo", repo=tmp_path, cache=cache).setup()
     assert not (tmp_path / "scratch").exists()
+
+
+def test_requests_that_could_be_read_in_two_ways_are_refused(task, repository, tmp_path):
+    for spec, said in (({"command": ["true"]}, "'command' in its 'spec'"), ({"targets": {}}, "'targets' in its 'spec'"),
+                       ({"version": 9}, "unknown version '9'")):
+        with pytest.raises(hermetic.InvalidSpecError, match=said):
+            task(spec=spec).setup()
+    (tmp_path / "req.lock").touch()
+    with pytest.raises(hermetic.InvalidSpecError, match="a 'lockfile' with a zero byte"):
+        task(lockfile=tmp_path / "req.lock\0zzz").setup()
+    with pytest.raises(hermetic.InvalidSpecError, match="a 'sparse' with a zero byte"):
+        task(sparse=["a\0b"]).setup()
+    with pytest.raises(hermetic.InvalidSpecError, match="the key 'task_id' twice"):
+        _native.call("hermetic_task_new", b'{"task_id": "a", "task_id": "b"}')
+    with task(spec={"version": 1, "limits": {"memory": "1G"}}) as run:
+        run.run(["true"], check=True)
 
 
 def test_a_task_is_set_up_once_and_not_used_when_it_is_gone(task):
