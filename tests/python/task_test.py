@@ -234,6 +234,12 @@ def test_what_cannot_be_frozen_stays_as_it_is(task, cache):
         assert run.run(["cat", "file", "/task/scratch/s"], capture_output=True).stdout == b"new\ns\n"
 
 
+def test_without_a_command_there_is_nothing_to_freeze(task):
+    with task() as run:
+        with pytest.raises(hermetic.InvalidSpecError, match="nothing was run in the task yet"):
+            run.freeze("nothing")
+
+
 def test_changes_can_be_kept(task, tmp_path):
     with task() as run:
         run.run(["sh", "-c", "echo new >changed.txt"], check=True)

@@ -256,6 +256,9 @@ Result<void> Task::keep_changes(const std::string& directory) {
 }
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {
+  if (log_->commands().empty())
+    return invalid("nothing was run in the task yet: there is nothing to freeze",
+                   "run a command that makes something first");
   // Two setups of one task may have made different things.
   std::string content = TRY(stable_hash());
   const std::vector<std::pair<std::string, std::vector<std::string>>> parts = {
