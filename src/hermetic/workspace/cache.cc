@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "hermetic/base/current_directory.h"
+#include "hermetic/base/digest.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -67,7 +68,7 @@ Result<void> write_text(int directory, const std::string& name, std::string_view
 }
 
 constexpr const char* kTree = "upper";  // where what a layered temp has changed is kept
-constexpr const char* kSeal = "seal";
+constexpr const char* kSeal = "seal";   // the digest of the facts, and the seal of the tree
 constexpr const char* kFacts = "facts";
 constexpr std::string_view kMaking = ".making";  // ends the name of what is not done yet
 
@@ -77,7 +78,7 @@ Result<void> finish(int directory, const std::string& making, const std::string&
   const UniqueFd entry = TRY(open_directory(directory, making));
   const UniqueFd tree = TRY(open_directory(entry.get(), kTree));
   const std::string seal = TRY(seal_of(tree.get()));
-  TRY(write_text(entry.get(), kSeal, seal));
+  TRY(write_text(entry.get(), kSeal, sha256(facts) + seal));
   TRY(write_text(entry.get(), kFacts, facts));
   // After a loss of power the seal is there only if what it seals is.
   if (::syncfs(entry.get()) != 0) return failed("write", making, errno);
@@ -117,18 +118,23 @@ Result<Cache> Cache::open(std::string path) {
   return Cache(std::move(path), std::move(directory));
 }
 
-bool Cache::is_intact(int entry, const std::string& name) const {
+std::optional<std::string> Cache::intact(int entry, const std::string& name) const {
   {
     const std::lock_guard guard(seen_->mutex);
-    if (seen_->entries.contains(name)) return true;
+    const auto seen = seen_->entries.find(name);
+    if (seen != seen_->entries.end()) return seen->second;
   }
   const Result<std::string> seal = read_text(entry, kSeal);
+  Result<std::string> facts = read_text(entry, kFacts);
   const Result<UniqueFd> tree = open_directory(entry, kTree);
-  if (!seal || !tree) return false;
-  if (!is_sealed_by(*seal, tree->get())) return false;
+  if (!seal || !facts || !tree) return std::nullopt;
+  const std::string of_facts = sha256(*facts);
+  if (!seal->starts_with(of_facts)) return std::nullopt;
+  if (!is_sealed_by(std::string_view(*seal).substr(of_facts.size()), tree->get()))
+    return std::nullopt;
   const std::lock_guard guard(seen_->mutex);
-  seen_->entries.insert(name);
-  return true;
+  seen_->entries.insert_or_assign(name, *facts);
+  return std::move(*facts);
 }
 
 // Nothing but a signal could end a call that waits, and signals come to other threads.
@@ -157,8 +163,8 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
   found.use = TRY(open_at(directory_.get(), name + ".lock", O_RDWR | O_CREAT));
   const auto use_if_intact = [&] {
     const Result<UniqueFd> entry = open_directory(directory_.get(), name);
-    if (!entry || !is_intact(entry->get(), name)) return false;
-    Result<std::string> facts = read_text(entry->get(), kFacts);
+    if (!entry) return false;
+    std::optional<std::string> facts = intact(entry->get(), name);
     if (!facts) return false;
     found.facts = std::move(*facts);
     found.touch();
@@ -189,7 +195,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     found.made = true;
     found.touch();  // its lock may be older than it is
     const std::lock_guard guard(seen_->mutex);
-    seen_->entries.insert(name);
+    seen_->entries.insert_or_assign(name, found.facts);
   }
   TRY(share(found.use.get(), name));
   return found;

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,9 +68,10 @@ class Cache {
   // What this object has looked through.
   struct Seen {
     std::mutex mutex;
-    std::set<std::string> entries;
+    std::map<std::string, std::string> entries;  // and their facts
   };
-  [[nodiscard]] bool is_intact(int entry, const std::string& name) const;
+  // Its facts, if it is as it was made.
+  [[nodiscard]] std::optional<std::string> intact(int entry, const std::string& name) const;
   // Waits for it; or, if it could be stopped, for a moment: false if it was not to be had.
   [[nodiscard]] Result<bool> try_lock(int file, int how, const std::string& name) const;
   [[nodiscard]] Result<void> share(int file, const std::string& name) const;

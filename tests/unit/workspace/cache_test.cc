@@ -149,6 +149,18 @@ TEST_F(Caches, MakeAnewWhatSomebodyHasChanged) {
   EXPECT_EQ(content_of(again), "anew");
 }
 
+TEST_F(Caches, MakeAnewOfWhichOthersSayWhatIsNotSo) {
+  { const CachedTree first = open().get("kind", "key", maker()).value(); }
+  std::ofstream(dir / "cache/kind-key/facts") << "facts of none";
+  Cache later = open();
+  const CachedTree again = later.get("kind", "key", maker("anew")).value();
+  EXPECT_TRUE(again.made);
+  EXPECT_EQ(again.facts, "facts of anew");
+  // What was found to be good once stays what it was.
+  std::ofstream(dir / "cache/kind-key/facts") << "facts of none";
+  EXPECT_EQ(later.get("kind", "key", maker()).value().facts, "facts of anew");
+}
+
 TEST_F(Caches, MakeAnewWhatHasLostAPart) {
   const std::map<std::string, std::string> parts = {
       {"a", "seal"}, {"b", "facts"}, {"c", "upper/file"}, {"d", "upper"}};
