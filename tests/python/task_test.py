@@ -269,7 +269,7 @@ def test_requests_that_could_be_read_in_two_ways_are_refused(task, repository, t
         task(sparse=["a\0b"]).setup()
     with pytest.raises(hermetic.InvalidSpecError, match="the key 'task_id' twice"):
         _native.call("hermetic_task_new", b'{"task_id": "a", "task_id": "b"}')
-    with task(spec={"version": 1, "limits": {"memory": "1G"}}) as run:
+    with task(spec={"version": 1, "limits": {"wall_time": "60s"}}) as run:
         run.run(["true"], check=True)
 
 
