@@ -510,3 +510,11 @@ PYTHON
   [ "$(digest_of_cache)" = "$before" ]
   nothing_left
 }
+
+few_threads() {
+  for i in $(seq 80); do line "t$i" true; done >tasks.jsonl
+  (ulimit -v 400000 && batch --jobs 4096)
+  [ "$(values failure | sort | uniq -c | tr -s ' ')" = ' 80 none' ]
+  nothing_left
+}
+@test "where no more threads can be had, a batch goes on with those that there are" { as_both few_threads; }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <csignal>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 namespace hermetic {
 
-// Not joinable if the user may have no more processes: then nothing was started.
+// Not joinable if the user may have no more processes or memory: then nothing was started.
 template <class Work>
 [[nodiscard]] std::thread start_quiet_thread(Work work) {
   sigset_t all;
@@ -19,6 +20,7 @@ template <class Work>
   try {
     thread = std::thread(std::move(work));
   } catch (const std::system_error&) {  // the caller sees that there is none
+  } catch (const std::bad_alloc&) {
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;

@@ -82,6 +82,7 @@ class Batch {
   };
   Result<void> find_work();
   void work();
+  void work_at_once(std::size_t count);
   void run_task(std::size_t place);
   Result<BatchResult> try_task(std::size_t place, const std::string& name, Attempt& attempt);
   void give_up(std::size_t place, unsigned attempts, const Error& error);
