@@ -142,10 +142,11 @@ Result<task::BatchOptions> batch_options(const Arguments& arguments) {
   const std::string evidence = TRY(name_in_folder(arguments, "--evidence", "evidence"));
   const std::string events = TRY(name_in_folder(arguments, "--events", "events.jsonl"));
   // Before anything is run: it is not to fail once for each task.
-  if (arguments.has("--key")) (void)TRY(SigningKey::from_file(arguments.last("--key")));
+  std::string key;
+  if (arguments.has("--key")) key = TRY(SigningKey::from_file(arguments.last("--key")))
+  .public_key().id();
   if (evidence.empty() && events.empty() && !arguments.has("--prove")) return options;
-  options.record = fmt::format("{}\n{}\n{}\n{}", evidence, events, arguments.has("--prove"),
-                               arguments.last("--key"));
+  options.record = fmt::format("{}\n{}\n{}\n{}", evidence, events, arguments.has("--prove"), key);
   options.run = [arguments](task::Task& task, Backend& backend, const RunOptions& wanted,
                             const std::string& folder) {
     return run_recorded(arguments, task, backend, wanted, folder);

@@ -98,6 +98,73 @@ changed_sources() {
   again --lockfile lock -- true
 }
 
+@test "a result is that of what its task was made of, whatever it was when the batch began" {
+  { line a "sleep 3.$$"; line b true; } >tasks.jsonl
+  echo '# one' >lock
+  begin_batch --jobs 1 --lockfile lock
+  for _ in $(seq 400); do
+    if pgrep -f "^sleep 3.$$" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  echo '# two' >lock
+  wait "$pid"
+  values run_id >first
+  echo '# one' >lock
+  batch --lockfile lock
+  [ "$(values run_id | head -n 1)" = "$(head -n 1 first)" ]
+  [ "$(values run_id | tail -n 1)" != "$(tail -n 1 first)" ]
+  # What was made of the other is there for who has the other.
+  echo '# two' >lock
+  line b true >tasks.jsonl
+  batch --lockfile lock
+  [ "$(values run_id)" = "$(tail -n 1 first)" ]
+}
+
+@test "what a wheel changes that no hash pins is done again" {
+  plain_tasks
+  echo '# nothing' >lock
+  mkdir wheels
+  echo one >wheels/tiny
+  batch --lockfile lock --wheels wheels -- true
+  kept --lockfile lock --wheels wheels -- true
+  echo two >wheels/tiny
+  again --lockfile lock --wheels wheels -- true
+}
+
+changed_names() {
+  plain_tasks
+  git -C repo tag first
+  git -C repo commit --quiet --allow-empty -m two
+  batch -- true
+  again --base-sha first -- true
+  kept --base-sha "$(git -C repo rev-parse first)" -- true # the same by another name
+  git -C repo tag --force first HEAD >tagged
+  again --base-sha first -- true
+  "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
+  again --evidence proof --key key -- true
+  kept --evidence proof --key key -- true
+  rm key key.pub
+  "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
+  again --evidence proof --key key -- true
+}
+@test "what another base or another key changes is done again" { as_both changed_names; }
+
+changed_submodule() {
+  plain_tasks
+  git init --quiet library
+  git -C library commit --quiet --allow-empty -m one
+  git -c protocol.file.allow=always -C repo submodule --quiet add "$PWD/library" library
+  git -C library commit --quiet --allow-empty -m two
+  git -C repo update-index --cacheinfo "160000,$(git -C library rev-parse HEAD),library"
+  git -C repo commit --quiet -m library
+  batch -- true
+  kept -- true
+  git -C repo/library fetch --quiet
+  again -- true
+  kept -- true
+}
+@test "what comes to a submodule later is used" { as_both changed_submodule; }
+
 only_what_differs() {
   for i in 1 2 3 4 5 6; do line "t$i" "echo $i"; done >tasks.jsonl
   cp tasks.jsonl whole

@@ -47,10 +47,31 @@ bool can_be_planned(const Task& task, const Backend& backend) {
 
 }  // namespace
 
+WorkReader Batch::reader(Backend& backend) {
+  return {fmt::format("{}\n{}\n{}", options_.keep_changes, options_.capture_bytes, options_.record),
+          cache_, backend, contents_};
+}
+
+// What a task is made of may have changed since it was looked at. If it is the same before and
+// after, that is what it was made of; else it is made again.
+Result<Task> Batch::set_up(std::size_t place) {
+  constexpr int kMostChanges = 10;
+  StoppableBackend making(backend_, stopper_);
+  TaskRequest request = tasks_[place].request;
+  for (int i = 0; i < kMostChanges; ++i) {
+    Task prepared = TRY(Task::set_up(request, cache_, making));
+    Work now = reader(making).look_at(request, &prepared.config());
+    const bool is_same = now.digest == work_[place].digest;
+    work_[place] = std::move(now);
+    if (is_same) return prepared;
+  }
+  return system_error("what the task is made of changes all the time", EAGAIN,
+                      "wait until whoever writes the lockfile, config or repository is done");
+}
+
 Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, Attempt& attempt) {
   const BatchTask& task = tasks_[place];
-  StoppableBackend making(backend_, stopper_);
-  Task prepared = TRY(Task::set_up(task.request, cache_, making));
+  Task prepared = TRY(set_up(place));
   const std::string folder = results_->making(name);
   if (::mkdir(folder.c_str(), 0755) != 0)
     return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
@@ -201,12 +222,10 @@ void Batch::work_at_once(std::size_t count) {
 // What there is to do, and what of it is done.
 Result<void> Batch::find_work() {
   StoppableBackend backend(backend_, stopper_);
-  WorkReader reader(
-      fmt::format("{}\n{}\n{}", options_.keep_changes, options_.capture_bytes, options_.record),
-      cache_, backend);
+  WorkReader looking = reader(backend);
   std::vector<BatchResults::Wanted> wanted;
   for (BatchTask& task : tasks_) {
-    work_.push_back(reader.look_at(task.request));
+    work_.push_back(looking.look_at(task.request));
     if (stopper_.is_stopped()) return {};
     wanted.push_back({.number = task.number, .digest = work_.back().digest});
   }

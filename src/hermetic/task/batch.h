@@ -81,6 +81,8 @@ class Batch {
     bool was_cut_short = false;
   };
   Result<void> find_work();
+  [[nodiscard]] WorkReader reader(Backend& backend);
+  Result<Task> set_up(std::size_t place);
   void work();
   void work_at_once(std::size_t count);
   void run_task(std::size_t place);
@@ -94,6 +96,7 @@ class Batch {
   Cache& cache_;
   Backend& backend_;
   Stopper stopper_;
+  Contents contents_;
 
   std::vector<Work> work_;         // of each task
   std::vector<std::size_t> todo_;  // places in tasks_

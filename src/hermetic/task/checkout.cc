@@ -110,8 +110,8 @@ std::string extent_of(const std::string& folder, int depth = 0) {
   return text;
 }
 
-// What the repositories of submodules hold, told by the times at which something came to it: a
-// commit that one lacks today may be there tomorrow.
+// What the repositories of submodules hold, told by the times at which something came to their
+// objects: a commit that one lacks today may be there tomorrow.
 std::string state_of_submodules(const std::string& folder, int depth = 0) {
   constexpr int kDeepest = 32;
   std::string text;
@@ -123,7 +123,8 @@ std::string state_of_submodules(const std::string& folder, int depth = 0) {
     struct stat status = {};
     const std::string place = folder + "/" + name;
     if (::lstat(place.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
-    text += fmt::format("{} {}.{}\n", place, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    if ((place + "/").find("/objects/") != std::string::npos)
+      text += fmt::format("{} {}.{}\n", place, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
     text += state_of_submodules(place, depth + 1);
   }
   return text;
@@ -243,7 +244,7 @@ Result<Source> find_source(const std::string& repository, const std::string& rev
   const Repository source = TRY(find_repository(repository));
   return Source {
     .commit = TRY(resolve(source, revision, backend))
-    , .extent = sha256(extent_of(source.common))
+    , .extent = sha256(extent_of(source.common) + state_of_submodules(source.common + "/modules"))
   };
 }
 

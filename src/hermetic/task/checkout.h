@@ -32,7 +32,7 @@ struct Checkout {
 // What a checkout is made of, without making it.
 struct Source {
   std::string commit;  // that the revision stands for now
-  std::string extent;  // a digest: which submodules are there, and how much history
+  std::string extent;  // a digest: which submodules are there, what they hold, and how much history
 };
 [[nodiscard]] Result<Source> find_source(const std::string& repository, const std::string& revision,
                                          Backend& backend);

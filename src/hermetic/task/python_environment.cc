@@ -52,7 +52,21 @@ Result<std::string> listing_of(const std::string& path) {
   return lines;
 }
 
+Result<std::string> listings_of(const std::vector<std::string>& directories) {
+  std::string lines;
+  for (const std::string& directory : directories) lines += TRY(listing_of(directory));
+  return lines;
+}
+
 }  // namespace
+
+Result<std::string> state_of_wheels(const PythonRequest& request) {
+  if (request.lockfile.empty() || request.wheels.empty()) return std::string();
+  const std::string text = TRY(read_whole_file(request.lockfile));
+  const Lockfile lockfile = TRY(parse_lockfile(text, request.lockfile));
+  if (lockfile.has_hashes) return std::string();
+  return listings_of(request.wheels);
+}
 
 Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache& cache,
                                              Backend& backend) {
@@ -81,8 +95,7 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
   // Which of several wheels of one version was taken is not known without hashes: then the place
   // that it came from is part of the key, and what it holds.
   std::string origin = is_pinned ? "" : fmt::format("{}", fmt::join(options, "\n"));
-  if (lockfile && !is_pinned)
-    for (const std::string& directory : request.wheels) origin += TRY(listing_of(directory));
+  if (lockfile && !is_pinned) origin += TRY(listings_of(request.wheels));
   const std::string key = sha256(
       fmt::format("{}\n{}\n{}\n{}", environment.lockfile_sha, program, origin, kPythonScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {

@@ -42,4 +42,8 @@ struct Lockfile {
 };
 [[nodiscard]] Result<Lockfile> parse_lockfile(std::string_view text, const std::string& file);
 
+// Which files there are in the directories of wheels, by name, size and time of change. Empty if
+// the lockfile says by hashes which it means.
+[[nodiscard]] Result<std::string> state_of_wheels(const PythonRequest& request);
+
 }  // namespace hermetic::task

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
@@ -49,27 +50,37 @@ std::string digests_as_text(const std::optional<std::map<std::string, std::strin
   return map ? json(*map).dump(-1, ' ', false, json::error_handler_t::replace) : "";
 }
 
+std::string meaning_of(const TaskConfig& config) {
+  return fmt::format("{}\n{}\n{}", config.hash, digests_as_text(config.model_shas),
+                     digests_as_text(config.tokenizer_shas));
+}
+
 }  // namespace
+
+Result<std::string> Contents::digest_of(const std::string& file) {
+  const UniqueFd content(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status = {};
+  if (!content.is_open() || ::fstat(content.get(), &status) != 0)
+    return system_error(fmt::format("cannot read '{}'", printable(file)), errno);
+  const std::string key = fmt::format(
+      "{}\n{} {} {} {}.{:09} {}.{:09}", file, status.st_dev, status.st_ino, status.st_size,
+      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+  const std::lock_guard guard(mutex_);
+  if (const auto known = digests_.find(key); known != digests_.end()) return known->second;
+  std::string digest = TRY(digest_of_file(content.get(), file));
+  digests_[key] = digest;
+  return digest;
+}
 
 Result<Source> WorkReader::source_of(const std::string& repository, const std::string& revision) {
   return remembered(sources_, std::pair(repository, revision),
                     [&] { return find_source(repository, revision, backend_); });
 }
 
-Result<std::string> WorkReader::content_of(const std::string& file) {
-  return remembered(contents_, file, [&]() -> Result<std::string> {
-    const UniqueFd content(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!content.is_open())
-      return system_error(fmt::format("cannot read '{}'", printable(file)), errno);
-    return digest_of_file(content.get(), file);
-  });
-}
-
 Result<std::string> WorkReader::config_of(const std::string& file) {
   return remembered(configs_, file, [&]() -> Result<std::string> {
     const TaskConfig config = TRY(load_task_config(file));
-    return fmt::format("{}\n{}\n{}", config.hash, digests_as_text(config.model_shas),
-                       digests_as_text(config.tokenizer_shas));
+    return meaning_of(config);
   });
 }
 
@@ -85,24 +96,27 @@ void WorkReader::Parts::add(const char* key, const Result<std::string>& text) {
 
 void WorkReader::add_environments(const TaskRequest& request, Parts& parts) {
   const PythonRequest& python = request.python;
-  parts.add("interpreter", content_of(python.interpreter));
+  parts.add("interpreter", contents_.digest_of(python.interpreter));
   parts.add("interpreter_path", real_path_of(python.interpreter));  // its library lies beside it
-  if (!python.lockfile.empty()) parts.add("lockfile", content_of(python.lockfile));
+  if (!python.lockfile.empty()) parts.add("lockfile", contents_.digest_of(python.lockfile));
   std::string places = python.index;
   for (const std::string& wheels : python.wheels) {
     parts.add("wheels", real_path_of(wheels));
     places += "\n" + wheels;
   }
   parts.add("places", places);
+  parts.add("wheel_files", remembered(wheels_, python.lockfile + "\n" + places,
+                                      [&] { return state_of_wheels(python); }));
   if (!request.node.cache.empty()) parts.add("node_cache", real_path_of(request.node.cache));
   if (request.node.lockfile.empty()) return;
   const Result<std::string> lockfile = real_path_of(request.node.lockfile);
-  parts.add("node", lockfile ? content_of(*lockfile) : lockfile);
+  parts.add("node", lockfile ? contents_.digest_of(*lockfile) : lockfile);
   if (lockfile)
-    parts.add("node_package", content_of(std::string(parent_of(*lockfile)) + "/package.json"));
+    parts.add("node_package",
+              contents_.digest_of(std::string(parent_of(*lockfile)) + "/package.json"));
 }
 
-Work WorkReader::look_at(TaskRequest& request) {
+Work WorkReader::look_at(TaskRequest& request, const TaskConfig* config) {
   Parts parts;
   parts.add("version", std::string("1"));
   parts.add("backend", std::string(backend_.name()));
@@ -114,11 +128,18 @@ Work WorkReader::look_at(TaskRequest& request) {
   if (source) request.revision = source->commit;
   parts.add("source", source ? Result<std::string>(source->commit + "\n" + source->extent)
                              : Result<std::string>(source.error()));
+  if (!request.base.empty()) {
+    const Result<Source> base = source_of(request.repository, request.base);
+    if (base) request.base = base->commit;
+    parts.add("base", base ? Result<std::string>(base->commit) : Result<std::string>(base.error()));
+  }
   std::string sparse;
   for (const std::string& directory : request.sparse) sparse += sha256(directory);
   parts.add("sparse", sparse);
   add_environments(request, parts);
-  if (!request.config.empty()) parts.add("config", config_of(request.config));
+  if (!request.config.empty())
+    parts.add("config",
+              config ? Result<std::string>(meaning_of(*config)) : config_of(request.config));
   if (!request.from.empty()) parts.add("snapshot", snapshot_of(request.from));
   return {.digest = sha256(canonical_json(json(parts.digests))), .error = std::move(parts.error)};
 }

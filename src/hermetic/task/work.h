@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,17 +18,28 @@ struct Work {
   std::optional<Error> error;  // something that the task names is not there, or cannot be meant
 };
 
+// Digests of files, each computed once for as long as nobody changes the file. For any thread.
+class Contents {
+ public:
+  [[nodiscard]] Result<std::string> digest_of(const std::string& file);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> digests_;  // by path, file, size and times
+};
+
 // Each repository, lockfile, config and snapshot is looked at once, whatever the number of tasks.
 // What lies in the inputs of a task is not looked at, nor are the system's programs but for the
 // interpreter.
 class WorkReader {
  public:
   // `also` is what else decides what is left of each task.
-  WorkReader(std::string also, Cache& cache, Backend& backend)
-      : also_(std::move(also)), cache_(cache), backend_(backend) {}
+  WorkReader(std::string also, Cache& cache, Backend& backend, Contents& contents)
+      : also_(std::move(also)), cache_(cache), backend_(backend), contents_(contents) {}
 
-  // The request is bound to the commit that its revision stands for now.
-  [[nodiscard]] Work look_at(TaskRequest& request);
+  // The request is bound to the commits that its revision and its base stand for now. `config` is
+  // what its config says, if somebody has read it.
+  [[nodiscard]] Work look_at(TaskRequest& request, const TaskConfig* config = nullptr);
 
  private:
   // A digest for each thing that counts.
@@ -38,17 +50,17 @@ class WorkReader {
   };
   void add_environments(const TaskRequest& request, Parts& parts);
   Result<Source> source_of(const std::string& repository, const std::string& revision);
-  Result<std::string> content_of(const std::string& file);
   Result<std::string> config_of(const std::string& file);
   Result<std::string> snapshot_of(const std::string& name);
 
   std::string also_;
   Cache& cache_;
   Backend& backend_;
+  Contents& contents_;
   std::map<std::pair<std::string, std::string>, Result<Source>> sources_;
-  std::map<std::string, Result<std::string>> contents_;
   std::map<std::string, Result<std::string>> configs_;
   std::map<std::string, Result<std::string>> snapshots_;
+  std::map<std::string, Result<std::string>> wheels_;
 };
 
 }  // namespace hermetic::task
