@@ -267,6 +267,58 @@ LINES
 }
 @test "what is not of a batch stays as it is, and is named" { as_both not_ours; }
 
+removed_folder() {
+  { line a true; line b true; line c true; } >tasks.jsonl
+  batch
+  values run_id >first
+  rm -r out/000001-a
+  rm out/000002-b/manifest.json
+  batch
+  [ "$(values task_id | tr '\n' ' ')" = 'a b c ' ]
+  [ "$(values run_id | grep -cxFf first)" = 1 ]
+  values folder | while read -r folder; do [ -e "out/$folder/manifest.json" ]; done
+  [ ! -e out/former.jsonl ]
+  # Nor is what is kept aside, once it is gone.
+  line a true >tasks.jsonl
+  batch
+  [ "$(wc -l <out/former.jsonl)" = 2 ]
+  rm -r out/000003-c
+  { line a true; line b true; line c true; } >tasks.jsonl
+  batch
+  [ "$(values run_id | grep -cxFf first)" = 0 ]
+  [ -e "out/$(values folder | tail -n 1)/manifest.json" ]
+}
+@test "what somebody has removed is done again" { as_both removed_folder; }
+
+no_last_newline() {
+  { line a true; line b true; } >tasks.jsonl
+  batch
+  cp out/results.jsonl good
+  truncate --size=-1 out/results.jsonl
+  batch
+  cmp out/results.jsonl good
+  truncate --size=-2 out/results.jsonl # the control: half a line is no result
+  batch
+  [ "$(values run_id | head -n 1)" = "$(python3 -c 'import json; print(json.loads(open("good").readline())["run_id"])')" ]
+  [ "$(wc -l <out/results.jsonl)" = 2 ]
+  run ! cmp out/results.jsonl good
+}
+@test "a last result that is whole but for the end of its line is kept" { as_both no_last_newline; }
+
+linked_results() {
+  line a true >tasks.jsonl
+  for name in results former; do
+    mkdir out
+    touch elsewhere
+    ln -s ../elsewhere "out/$name.jsonl"
+    run -2 batch
+    [[ $output == *"/out/$name.jsonl' is a link"*'hint: name another folder with --out'* ]]
+    [ ! -s elsewhere ]
+    rm -r out
+  done
+}
+@test "results that are a link are refused, and named" { as_both linked_results; }
+
 # Line 1 takes long, the others do not.
 begin_slow_batch() {
   { line slow "sleep 984.$$"; for i in 2 3 4 5 6 7 8 9; do line "t$i" "echo $i"; done; } >tasks.jsonl

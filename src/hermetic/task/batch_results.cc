@@ -106,7 +106,12 @@ bool is_there(const std::string& path) {
 }
 
 Result<std::string> read_if_there(const std::string& path) {
-  if (!is_there(path)) return std::string();
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0) return std::string();
+  // What it leads to is replaced by nobody here.
+  if (S_ISLNK(status.st_mode))
+    return invalid(fmt::format("'{}' is a link", printable(path)),
+                   "name another folder with --out; nothing was changed here");
   return read_whole_file(path);
 }
 
@@ -129,16 +134,15 @@ Result<std::vector<BatchResult>> parse_results(std::string_view text, const std:
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     ++number;
-    const bool is_torn =
-        end == std::string_view::npos && (line.starts_with(kBegin) || kBegin.starts_with(line));
+    std::optional<BatchResult> result = parse_result(line);
+    const bool is_torn = !result && end == std::string_view::npos &&
+                         (line.starts_with(kBegin) || kBegin.starts_with(line));
     if (is_torn) break;
-    std::optional<BatchResult> result;
-    if (end != std::string_view::npos) result = parse_result(line);
     if (!result)
       return invalid("the line is no result of a batch",
                      "name another folder with --out; nothing was changed here", {file, number, 1});
     results.push_back(std::move(*result));
-    text.remove_prefix(end + 1);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return results;
 }
@@ -193,6 +197,10 @@ Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
   for (const BatchResult& result : all) folders_.insert(result.folder);
   for (const BatchResult& result : former_)
     if (folders_.insert(result.folder).second) all.push_back(result);
+  // What somebody has removed is not done any more.
+  std::erase_if(all, [this](const BatchResult& result) {
+    return !result.folder.empty() && !is_there(folder_ + "/" + result.folder + "/manifest.json");
+  });
   const std::vector<BatchResult> others = assign(std::move(all), wanted);
   std::string former_text = lines_of(former_);
   for (const BatchResult& result : others) {

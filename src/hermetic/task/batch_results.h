@@ -23,7 +23,7 @@ struct BatchResult {
 };
 
 // The lines of a file of results. One that is no result of a batch is refused: the file is somebody
-// else's. The last may be torn, if whoever wrote it was killed; it is left out.
+// else's. The last may be torn, if whoever wrote it was killed; it is left out then.
 [[nodiscard]] Result<std::vector<BatchResult>> parse_results(std::string_view text,
                                                              const std::string& file);
 
