@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <set>
@@ -162,6 +163,9 @@ Result<int> task_batch(const Arguments& arguments) {
   if (!arguments.has("--out")) return invalid("no place for the results", "give --out DIR");
   const std::string text = TRY(read_whole_file(file));
   std::vector<task::BatchTask> tasks = TRY(task::parse_batch(text, file, usual));
+  const bool installs = std::ranges::any_of(
+      tasks, [](const task::BatchTask& task) { return !task.request.python.lockfile.empty(); });
+  if (!installs) TRY(check_lockfile(arguments));
   task::BatchOptions options = TRY(batch_options(arguments));
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());

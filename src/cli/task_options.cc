@@ -58,6 +58,14 @@ constexpr std::array<Meaningless, 20> kMeaningless = {{
 
 }  // namespace
 
+Result<void> check_lockfile(const Arguments& arguments) {
+  for (const char* option : {"--wheels", "--index"})
+    if (arguments.has(option) && !arguments.has("--lockfile"))
+      return invalid(fmt::format("{} without --lockfile", option),
+                     "name what is to be installed from there");
+  return {};
+}
+
 Result<void> check_options_of_act(std::string_view act, const Arguments& arguments) {
   for (const Meaningless& row : kMeaningless)
     if (row.act == act && arguments.has(row.option))
@@ -65,7 +73,9 @@ Result<void> check_options_of_act(std::string_view act, const Arguments& argumen
                      std::string(row.remedy));
   if (arguments.has("--key") && !arguments.has("--evidence"))
     return invalid("--key without --evidence", "there is nothing to sign");
-  return {};
+  if (arguments.has("--npm-cache") && !arguments.has("--node-lockfile"))
+    return invalid("--npm-cache without --node-lockfile", "name what is to be installed from it");
+  return act == "batch" ? Result<void>() : check_lockfile(arguments);
 }
 
 Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs_id) {

@@ -14,6 +14,10 @@ enum class NeedsId { Yes, No };
 // Fails if an option is given that "run", "batch", "snapshot" or "selftest" can do nothing with.
 [[nodiscard]] Result<void> check_options_of_act(std::string_view act, const Arguments& arguments);
 
+// Fails if it is said where packages are, and not which are wanted. The tasks of a batch may say
+// so.
+[[nodiscard]] Result<void> check_lockfile(const Arguments& arguments);
+
 // hermetic task batch FILE: the tasks of a file, several at once.
 [[nodiscard]] Result<int> task_batch(const Arguments& arguments);
 

@@ -117,6 +117,14 @@ records_of_each() {
   [[ $output == *"'hermetic task batch' takes no --manifest"*manifest.json* ]]
   refused batch tasks.jsonl --out out --key k
   [[ $output == *'--key without --evidence'* ]]
+  for option in --wheels --index; do
+    refused batch tasks.jsonl --out out "$option" x
+    [[ $output == *"$option without --lockfile"* ]]
+    refused run --task-id a "$option" x
+    [[ $output == *"$option without --lockfile"* ]]
+  done
+  refused batch tasks.jsonl --out out --npm-cache x
+  [[ $output == *'--npm-cache without --node-lockfile'* ]]
   for option in --keep-changes --evidence --events; do
     for name in /tmp/x a/b ../x .x stdout.txt ''; do
       refused batch tasks.jsonl --out out "$option=$name"
