@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -52,7 +53,7 @@ std::optional<Durations> durations_in(const json& line) {
             {"command_ms", &Durations::command},
             {"cleanup_ms", &Durations::cleanup}}}) {
     if (!parts.contains(key) || !parts[key].is_number()) return std::nullopt;
-    durations.*part = std::chrono::nanoseconds(static_cast<long>(parts[key].get<double>() * 1e6));
+    durations.*part = std::chrono::nanoseconds(std::llround(parts[key].get<double>() * 1e6));
   }
   return durations;
 }

@@ -12,14 +12,14 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 json whole() {
-  return {
-      {"attempts", 1},
-      {"number", 3},
-      {"task_id", "t"},
-      {"digest", std::string(64, 'a')},
-      {"failure", "none"},
-      {"folder", "000003-t"},
-      {"durations", {{"setup_ms", 1.5}, {"guard_ms", 1}, {"command_ms", 2}, {"cleanup_ms", 0}}}};
+  return {{"attempts", 1},
+          {"number", 3},
+          {"task_id", "t"},
+          {"digest", std::string(64, 'a')},
+          {"failure", "none"},
+          {"folder", "000003-t"},
+          {"durations",
+           {{"setup_ms", 1.5}, {"guard_ms", 1.001}, {"command_ms", 2}, {"cleanup_ms", 0}}}};
 }
 
 TEST(BatchResults, AreReadLineByLine) {
@@ -36,6 +36,8 @@ TEST(BatchResults, AreReadLineByLine) {
   EXPECT_EQ(results->front().folder, "000003-t");
   ASSERT_TRUE(results->front().durations);
   EXPECT_EQ(results->front().durations->setup, std::chrono::microseconds(1500));
+  // To the nanosecond, though no double says so.
+  EXPECT_EQ(results->front().durations->guard, std::chrono::nanoseconds(1001000));
   EXPECT_EQ(results->back().failure, Failure::Infra);
   EXPECT_EQ(results->back().folder, "");
 }
