@@ -21,6 +21,7 @@
 #include <array>
 #include <cerrno>
 
+#include "hermetic/backends/linux/descriptor_message.h"
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/script.h"
@@ -236,19 +237,9 @@ int pass_sockets(const Step& step) {
 
 int pass_descriptor(int socket, InitReport::Kind kind, int descriptor) {
   InitReport report{.kind = kind};
-  iovec data = {.iov_base = &report, .iov_len = sizeof report};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  *reinterpret_cast<int*>(CMSG_DATA(header)) = descriptor;
-  return errno_if(::syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL) < 0);
+  DescriptorMessage message(&report, sizeof report);
+  message.attach(descriptor);
+  return errno_if(::syscall(SYS_sendmsg, socket, message.get(), MSG_NOSIGNAL) < 0);
 }
 
 int join_group(int door) { return errno_if(write_to(door, "0", 1) < 0); }

@@ -3,12 +3,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include "hermetic/backends/linux/descriptor_message.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -26,26 +27,15 @@ bool lacks_whole_proc(const LoweredScript& script, const InitReport& report) {
 
 Result<std::optional<ReceivedReport>> receive_report(int socket) {
   ReceivedReport received;
-  iovec data = {.iov_base = &received.report, .iov_len = sizeof received.report};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  DescriptorMessage message(&received.report, sizeof received.report);
   const ssize_t size =
-      ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
+      ::recvmsg(socket, message.get(), MSG_CMSG_CLOEXEC | MSG_TRUNC);  // the size that was sent
   // A child that fails leaves its instructions unread, which the kernel reports before the child's
   // own report.
   if (size < 0 && (errno == EINTR || errno == ECONNRESET)) return std::optional<ReceivedReport>();
   if (size < 0) return system_error("cannot hear from init", errno);
   received.size = static_cast<std::size_t>(size);
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    received.passed = UniqueFd(descriptor);
-  }
+  received.passed = message.take();
   return std::optional(std::move(received));
 }
 

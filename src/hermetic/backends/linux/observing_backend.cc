@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/backends/linux/descriptor_message.h"
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/network_call.h"
@@ -280,40 +281,19 @@ long install_somehow(const Instructions& instructions) {
 
 bool send_descriptor(int socket, int descriptor) {
   char nothing = 0;
-  iovec data = {.iov_base = &nothing, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  return ::syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL, 0, 0, kOwnMessage) == 1;
+  linux_backend::DescriptorMessage message(&nothing, sizeof nothing);
+  message.attach(descriptor);
+  return ::syscall(SYS_sendmsg, socket, message.get(), MSG_NOSIGNAL, 0, 0, kOwnMessage) == 1;
 }
 
 // A listener, or why there is none.
 Result<UniqueFd> receive_listener(int socket) {
   StartFailure failure;
-  iovec data = {.iov_base = &failure, .iov_len = sizeof failure};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  linux_backend::DescriptorMessage message(&failure, sizeof failure);
   ssize_t size = -1;
-  while ((size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  while ((size = ::recvmsg(socket, message.get(), MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
   }
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (size == 1 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    return UniqueFd(descriptor);
-  }
+  if (UniqueFd listener = message.take(); size == 1 && listener.is_open()) return listener;
   const bool said = size == static_cast<ssize_t>(sizeof failure);
   return system_error("cannot observe the command", said ? failure.os_error : ECONNRESET,
                       "inside another observer or sandbox this may not be allowed");
