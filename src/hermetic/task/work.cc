@@ -101,8 +101,9 @@ void WorkReader::add_environments(const TaskRequest& request, Parts& parts) {
   if (!python.lockfile.empty()) parts.add("lockfile", contents_.digest_of(python.lockfile));
   std::string places = python.index;
   for (const std::string& wheels : python.wheels) {
-    parts.add("wheels", real_path_of(wheels));
-    places += "\n" + wheels;
+    const Result<std::string> place = real_path_of(wheels);
+    if (!place) parts.add("wheels", place);
+    places += "\n" + (place ? *place : wheels);
   }
   parts.add("places", places);
   parts.add("wheel_files", remembered(wheels_, python.lockfile + "\n" + places,
