@@ -8,7 +8,7 @@ medians, and of the minima, in two ways: setup_ratio_* is the wall time of git w
 hermetic says of its own setting up; whole_wall_time_ratio_* has nothing but wall time, from the start of the first
 process to the end of the last, of setting up and removing.
 
-Then a batch of short tasks, after which nothing may be left, and batches of tasks that compute, and the same commands
+Then a batch of short tasks, each set up with an empty environment, after which nothing may be left, and batches of tasks that compute, and the same commands
 alone, as many at once: in rounds, both in each, in a random order.
 """
 import argparse
@@ -162,6 +162,8 @@ def main():
                 case()
         lines = [{"task_id": f"{TASK}-t{n}", "command": ["true"], "seed": n} for n in range(options.tasks)]
         short = batch(program, repository, folder, lines, jobs)
+        with open(os.path.join(folder, "out", "results.jsonl"), encoding="ascii") as results:
+            setups = [json.loads(line)["durations"]["setup_ms"] for line in results]
         left = left_over(folder, repository, before)
         command = [sys.executable, "-c", BUSY.format(seconds=options.seconds)]
         count = 20 * jobs
@@ -186,6 +188,7 @@ def main():
             "task_setup_ms": 1000 * statistics.median(t[0] for t in task),
             "task_cleanup_ms_most": 1000 * max(t[1] for t in task),
             "worktree_cleanup_ms": 1000 * statistics.median(w[1] for w in worktree),
+            "task_setup_ms_in_a_batch": statistics.median(setups),
             "tasks": options.tasks,
             "tasks_per_second": options.tasks / short,
             "left_over": left,
