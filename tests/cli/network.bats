@@ -84,9 +84,17 @@ EOF
   done
 }
 
-@test "more destinations than a run has sockets for are refused, and it says so" {
-  run -123 hermetic_as caller run --on-violation fail --allow-host 192.0.2.0/24 -- /usr/bin/python3 -c 'import socket
-for i in range(1, 131): socket.socket().connect_ex((f"192.0.2.{i}", 9))'
-  [[ $output == *'denied by 192.0.2.0/24 of network: hosts (--allow-host): all 120 sockets that a run has for allowed destinations are in use; to allow it: fewer destinations'* ]]
+@test "as many destinations as hermetic may open files for, and then it says so" {
+  cat >many.py <<'EOF'
+import socket
+for i in range(1, 251):
+    socket.socket().connect_ex((f"192.0.2.{i}", 9))
+EOF
+  run -0 hermetic_as caller run --on-violation fail --allow-host 192.0.2.0/24 --input many.py -- /usr/bin/python3 many.py
+  [[ $output != *denied* ]]
+  ulimit -Sn 256
+  run -123 hermetic_as caller run --on-violation fail --allow-host 192.0.2.0/24 --input many.py -- \
+    /usr/bin/python3 many.py
+  [[ $output == *'denied by 192.0.2.0/24 of network: hosts (--allow-host): all 32 sockets that a run has for allowed destinations are in use; to allow it: fewer destinations in one run, or more open files'* ]]
   [[ $output != *'Too many open files'* ]]
 }

@@ -67,6 +67,10 @@ TEST_F(AllowedHosts, AreRangesOfAddresses) {
   EXPECT_EQ(
       asked({"curl", "-6", "-sS", "-m", "20", "http://six.example.org/"}, {"six.example.org"}),
       "page for six.example.org");
+  for (const char* family : {"-4", "-6"})
+    EXPECT_EQ(asked({"curl", family, "-sS", "-m", "20", "http://both.example.org/"},
+                    {"both.example.org"}),
+              "page for both.example.org");
   EXPECT_EQ(python("print(socket.getaddrinfo('six.example.org', 80, socket.AF_INET6)[0][4][0])",
                    {"six.example.org"}),
             "fd68:6572:6d65:7469::1\n");

@@ -63,7 +63,8 @@ inline std::string in_world(const std::function<std::string()>& ask) {
   const TempDir dir;
   const std::string hosts = dir.file("hosts",
                                      "192.0.2.80 web.example.org\n192.0.2.81 www.sub.example.org\n"
-                                     "2001:db8::80 six.example.org\n192.0.2.82 other.example.org\n"
+                                     "2001:db8::80 six.example.org both.example.org\n"
+                                     "192.0.2.80 both.example.org\n192.0.2.82 other.example.org\n"
                                      "10.0.0.1 inside.example.org\n"
                                      "169.254.169.254 meta.example.org\n"
                                      "169.254.1.1 near.example.org\n");

@@ -136,8 +136,8 @@ ResponseCode Resolver::decide(const Asked& asked, const HostRule& rule, const Lo
     report(asked, &rule, Verdict::Allow, "the name has no address");
     return ResponseCode::NoError;
   }
-  const bool has_ipv4 = std::any_of(addresses.usable.begin(), addresses.usable.end(), is_ipv4);
-  if (asked.type == kTypeAaaa && (has_ipv4 || !options_.has_ipv6)) {
+  const bool has_ipv6 = !std::all_of(addresses.usable.begin(), addresses.usable.end(), is_ipv4);
+  if (asked.type == kTypeAaaa && !(has_ipv6 && options_.has_ipv6)) {
     report(asked, &rule, Verdict::Allow, "it is reached by IPv4");
     return ResponseCode::NoError;
   }

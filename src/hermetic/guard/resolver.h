@@ -2,8 +2,7 @@
 //
 // No question of the command leaves the sandbox: a name that is not allowed does not exist. An
 // allowed one is looked up outside first, and gets an address of its own that is valid for this run
-// only: of IPv4, and of IPv6 as well if it has no other outside. A second one would take a second
-// socket of the few that there are.
+// only: of IPv4, and of IPv6 as well if it has one outside.
 #pragma once
 
 #include <functional>

@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "hermetic/guard/socket_passing.h"
+
 namespace hermetic::guard {
 namespace {
 
 constexpr int kBacklog = 512;
+constexpr std::size_t kMostSockets = 4096;  // of a run; the guard looks at all of them in each turn
 
 void set_option(int fd, int level, int option) {
   const int on = 1;
@@ -31,12 +34,22 @@ bool SocketPool::takes_ipv6() const {
   return !sockets_.empty() && family_of(sockets_.back().get()) == AF_INET6;
 }
 
+// While there is one to make them like.
+void SocketPool::grow() {
+  if (sockets_.size() != 1 || given_ >= kMostSockets) return;
+  std::vector<UniqueFd> more = make_more_sockets(sockets_.back().get());
+  given_ += more.size();
+  for (UniqueFd& socket : more) sockets_.push_back(std::move(socket));
+}
+
 Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bool listening) {
   const std::string doing = "cannot open " + endpoint_text(address, port) + " inside the sandbox";
   if (sockets_.empty())
     return unsupported(
         fmt::format("all {} sockets that a run has for allowed destinations are in use", given_),
-        "fewer destinations in one run: each address and port takes a socket for good");
+        "fewer destinations in one run, or more open files for hermetic (ulimit -n): each address "
+        "and port takes a socket for good");
+  grow();
   const int fd = sockets_.back().get();
   const int family = family_of(fd);
   const std::optional<SocketAddress> form = socket_address(address, port, family);

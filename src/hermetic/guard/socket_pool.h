@@ -1,5 +1,5 @@
 // SocketPool: unbound sockets of the sandbox's network namespace, bound one by one as they are
-// needed.
+// needed. The last but one is followed by more.
 #pragma once
 
 #include <string>
@@ -23,6 +23,8 @@ class SocketPool {
   Result<UniqueFd> bind(const Address& address, std::uint16_t port, bool listening);
 
  private:
+  void grow();
+
   std::vector<UniqueFd> sockets_;
   std::size_t given_;
 };

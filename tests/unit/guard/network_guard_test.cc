@@ -1,6 +1,7 @@
 #include "hermetic/guard/network_guard.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 
@@ -114,25 +115,32 @@ TEST_F(NetworkGuardTest, ANameKeepsItsAddress) {
 }
 
 // For programs that insist on it.
-TEST_F(NetworkGuardTest, ANameWithoutIpv4HasAnAddressOfIpv6Too) {
-  start({"six.test", "echo.test"});
-  EXPECT_EQ(inside([](Observer& observer) -> std::string {
-              const std::string address = resolve("six.test", kTypeAaaa).address;
-              REQUIRE(address == "fd68:6572:6d65:7469::1");
-              const UniqueFd six = client_socket(SOCK_STREAM, AF_INET6);
-              REQUIRE(connect_to(observer, six.get(), address.c_str(), kEcho, Protocol::Tcp,
-                                 AF_INET6) == 0);
-              REQUIRE(echoes(six.get(), "over six"));
-              REQUIRE(resolve("six.test").address == "198.18.0.1");
-              REQUIRE(resolve("echo.test", kTypeAaaa).code == 0);
-              REQUIRE(resolve("echo.test", kTypeAaaa).address.empty());
-              // Of a name that nobody has asked for.
-              REQUIRE(!observer.announce("fd68:6572:6d65:7469::2", kEcho));
-              return "";
-            }),
-            "");
+TEST_F(NetworkGuardTest, ANameWithAnAddressOfIpv6HasOneInsideToo) {
+  start({"six.test", "both.test", "echo.test"});
+  EXPECT_EQ(
+      inside([](Observer& observer) -> std::string {
+        const std::string address = resolve("six.test", kTypeAaaa).address;
+        REQUIRE(address == "fd68:6572:6d65:7469::1");
+        const UniqueFd six = client_socket(SOCK_STREAM, AF_INET6);
+        REQUIRE(connect_to(observer, six.get(), address.c_str(), kEcho, Protocol::Tcp, AF_INET6) ==
+                0);
+        REQUIRE(echoes(six.get(), "over six"));
+        REQUIRE(resolve("six.test").address == "198.18.0.1");
+        const UniqueFd both = client_socket(SOCK_STREAM, AF_INET6);
+        REQUIRE(connect_to(observer, both.get(), resolve("both.test", kTypeAaaa).address.c_str(),
+                           kEcho, Protocol::Tcp, AF_INET6) == 0);
+        REQUIRE(echoes(both.get(), "over either"));
+        REQUIRE(resolve("both.test").address == "198.18.0.2");
+        REQUIRE(resolve("echo.test", kTypeAaaa).code == 0);
+        REQUIRE(resolve("echo.test", kTypeAaaa).address.empty());
+        // Of a name that nobody has asked for.
+        REQUIRE(!observer.announce("fd68:6572:6d65:7469::4", kEcho));
+        return "";
+      }),
+      "");
   EXPECT_THAT(told(), Contains("allow resolve six.test"));
   EXPECT_THAT(told(), Contains("allow reach six.test:7000"));
+  EXPECT_THAT(told(), Contains("allow reach both.test:7000"));
 }
 
 TEST_F(NetworkGuardTest, ANameThatLeadsToAPrivateAddressIsRefused) {
@@ -350,7 +358,32 @@ TEST_F(NetworkGuardTest, MalformedQuestionsAreAnsweredAsSuchOrNotAtAll) {
             "");
 }
 
+TEST_F(NetworkGuardTest, MakesMoreSocketsWhenTheyAreUsedUp) {
+  start({"192.0.2.0/24"}, 4, 4);
+  EXPECT_EQ(
+      inside([](Observer& observer) -> std::string {
+        for (std::uint16_t port = 1; port <= 150; ++port) {
+          if (port == 53) continue;
+          REQUIRE(observer.announce("192.0.2.10", port));
+          REQUIRE(observer.announce("192.0.2.10", port, Protocol::Udp));
+        }
+        const UniqueFd stream = client_socket(SOCK_STREAM);
+        REQUIRE(connect_to(observer, stream.get(), "192.0.2.10", kEcho) == 0);
+        REQUIRE(echoes(stream.get(), "late"));
+        const UniqueFd datagrams = client_socket(SOCK_DGRAM);
+        REQUIRE(connect_to(observer, datagrams.get(), "192.0.2.10", kEcho, Protocol::Udp) == 0);
+        REQUIRE(echoes(datagrams.get(), "late"));
+        return "";
+      }),
+      "");
+}
+
 TEST_F(NetworkGuardTest, WithoutSocketsDestinationsAreRefused) {
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 250;  // half of it is not enough for more sockets
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   start({"192.0.2.0/24"}, 4, 4);  // the resolver has taken two of each
   EXPECT_EQ(inside([](Observer& observer) -> std::string {
               REQUIRE(observer.announce("192.0.2.10", kEcho));
@@ -369,6 +402,7 @@ TEST_F(NetworkGuardTest, WithoutSocketsDestinationsAreRefused) {
   const auto refused = guard_->prepare(*parse_address("192.0.2.10"), kGreet, Protocol::Tcp);
   EXPECT_FALSE(refused.allowed);
   EXPECT_EQ(refused.rule, "192.0.2.0/24");
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(refused.detail, "all 4 sockets that a run has for allowed destinations are in use");
   EXPECT_THAT(refused.remedy, HasSubstr("fewer destinations"));
 }

@@ -237,10 +237,10 @@ inline std::string run_inside(NetworkGuard& guard, const Sandbox& sandbox,
     ::setns(sandbox.user.get(), CLONE_NEWUSER);  // fails if there is none of its own
     if (::setns(sandbox.network.get(), CLONE_NEWNET) != 0) ::_exit(1);
     // Nothing of the guard stays open here.
-    const int low_channel = ::fcntl(theirs.get(), F_DUPFD, 900);
-    const int low_writer = ::fcntl(writer.get(), F_DUPFD, 901);
-    ::close_range(3, 899, 0);
-    ::close_range(902, ~0U, 0);
+    const int low_channel = ::fcntl(theirs.get(), F_DUPFD, 230);
+    const int low_writer = ::fcntl(writer.get(), F_DUPFD, 231);
+    ::close_range(3, 229, 0);
+    ::close_range(232, ~0U, 0);
     Observer observer(low_channel);
     const std::string text = body(observer);
     const bool written = ::write(low_writer, text.data(), text.size()) >= 0;

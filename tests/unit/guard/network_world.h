@@ -102,6 +102,7 @@ class Nameserver {
         {"a.wild.test", {"192.0.2.10"}},
         {"two.test", {"192.0.2.77", "192.0.2.10"}},  // nobody is at the first
         {"six.test", {"2001:db8::10"}},
+        {"both.test", {"192.0.2.10", "2001:db8::10"}},
         {"private.test", {"10.0.0.5"}},
         {"mixed.test", {"10.0.0.5", "192.0.2.10"}},
         {"metadata.test", {"169.254.169.254"}},

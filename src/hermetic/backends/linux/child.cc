@@ -25,6 +25,7 @@
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/script.h"
+#include "hermetic/guard/socket_passing.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -199,42 +200,12 @@ int make_local(unsigned char family) {
     error = errno_if(::syscall(SYS_recvfrom, fd, &reply, sizeof reply, 0, nullptr, nullptr) < 0);
   if (error == 0) error = reply.header.nlmsg_type == NLMSG_ERROR ? -reply.error.error : EPROTO;
   close_descriptor(fd);
+  // A kernel that was told to have no IPv6 has no way to where there is none.
+  if (family == AF_INET6 && (error == EOPNOTSUPP || error == EAFNOSUPPORT)) return 0;
   return error;
 }
 
 // As many as one message can carry, and no more: SCM_MAX_FD.
-int pass_sockets(const Step& step) {
-  constexpr std::size_t kMost = 253;
-  const std::size_t count = step.number + step.second;
-  if (count > kMost) return E2BIG;
-  char byte = 0;
-  iovec data = {.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMost * sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(count * sizeof(int));
-  int* sockets = reinterpret_cast<int*>(CMSG_DATA(header));
-  int error = 0;
-  std::size_t made = 0;
-  for (; made < count && error == 0; ++made) {
-    const int type = made < step.number ? SOCK_STREAM : SOCK_DGRAM;
-    sockets[made] =
-        static_cast<int>(::syscall(SYS_socket, AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int off = 0;
-    error = errno_if(sockets[made] < 0 || ::syscall(SYS_setsockopt, sockets[made], IPPROTO_IPV6,
-                                                    IPV6_V6ONLY, &off, sizeof off) != 0);
-  }
-  if (error == 0) error = errno_if(::syscall(SYS_sendmsg, step.flags, &message, MSG_NOSIGNAL) < 0);
-  for (std::size_t i = 0; i < made; ++i) close_descriptor(sockets[i]);
-  return error;
-}
-
 int pass_descriptor(int socket, InitReport::Kind kind, int descriptor) {
   InitReport report{.kind = kind};
   DescriptorMessage message(&report, sizeof report);
@@ -318,7 +289,8 @@ class Interpreter {
       case Step::Kind::OpenTerminal: return open_terminal(socket_);
       case Step::Kind::RaiseLoopback: return raise_loopback();
       case Step::Kind::MakeLocal: return make_local(static_cast<unsigned char>(step.number));
-      case Step::Kind::PassSockets: return pass_sockets(step);
+      case Step::Kind::PassSockets:
+        return guard::pass_sockets(static_cast<int>(step.flags), step.number, step.second);
       case Step::Kind::MoveDescriptor:
         return move_descriptor(static_cast<int>(step.number), static_cast<int>(step.second));
       case Step::Kind::CloseDescriptors:

@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "hermetic/guard/socket_passing.h"
+
 namespace hermetic::linux_backend {
 namespace {
 
@@ -105,26 +107,10 @@ Result<Channel> make_channel() {
   return channel;
 }
 
-NetworkGuard::Sockets receive_sockets(int socket) {
-  char byte = 0;
-  iovec data = {.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE((kTcpSockets + kUdpSockets) * sizeof(int))> control =
-      {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
+NetworkGuard::Sockets receive_guard_sockets(int socket) {
   NetworkGuard::Sockets sockets;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0) return sockets;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return sockets;
-  const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-  for (std::size_t i = 0; i < count; ++i) {
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
-    (i < kTcpSockets ? sockets.tcp : sockets.udp).emplace_back(descriptor);
-  }
+  for (UniqueFd& one : guard::receive_sockets(socket))
+    (sockets.tcp.size() < kTcpSockets ? sockets.tcp : sockets.udp).push_back(std::move(one));
   return sockets;
 }
 

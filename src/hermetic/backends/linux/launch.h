@@ -23,7 +23,7 @@ struct Channel {
 [[nodiscard]] Result<Channel> make_channel();
 
 // What Step::Kind::PassSockets has sent: nothing if the script failed before.
-[[nodiscard]] NetworkGuard::Sockets receive_sockets(int socket);
+[[nodiscard]] NetworkGuard::Sockets receive_guard_sockets(int socket);
 
 // The command's standard descriptors, each either in its final place or numbered above them all.
 struct StandardDescriptors {

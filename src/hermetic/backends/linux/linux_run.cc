@@ -481,7 +481,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
                                        : NetworkNamespace::Own;
   Launched launched = TRY(launch(script, surroundings.init, std::move(channel), network));
   std::optional<NetworkGuard::Sockets> sockets;
-  if (guarded) sockets = receive_sockets(guard_channel.ours.get());
+  if (guarded) sockets = receive_guard_sockets(guard_channel.ours.get());
   guard_channel = {};
   doors.clear();
   monitor->close_doors();

@@ -27,11 +27,9 @@ struct HostObject {
   std::uint64_t inode = 0;
 };
 
-// For as many destinations, and for the resolver. The C library connects a datagram socket to every
-// address that it has looked up, to find its way there; together no more than one message can
-// carry.
-inline constexpr std::uint64_t kTcpSockets = 120;
-inline constexpr std::uint64_t kUdpSockets = 130;
+// For the resolver, and for the first destinations; the guard makes more when these are used up.
+inline constexpr std::uint64_t kTcpSockets = 32;
+inline constexpr std::uint64_t kUdpSockets = 32;
 
 // What the script depends on besides the plan.
 struct Facts {
