@@ -48,7 +48,7 @@ def accelerator():
     return os.environ.get("HERMETIC_VM_ACCEL") or "tcg"
 
 
-def command_line(linux, initramfs, disk, console, channel, memory, processors):
+def command_line(linux, initramfs, disk, console, channel, memory, processors, kernel_options):
     chosen = ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max"]
     if accelerator() != "tcg":
         chosen = ["-accel", accelerator(), "-cpu", "host"]
@@ -57,7 +57,7 @@ def command_line(linux, initramfs, disk, console, channel, memory, processors):
         "setpriv", "--pdeathsig", "KILL", "--",
         PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35", *chosen,
         "-smp", str(processors), "-m", str(memory), "-kernel", linux.image, "-initrd", initramfs,
-        "-append", COMMAND_LINE, "-serial", f"file:{console}",
+        "-append", " ".join([COMMAND_LINE, *kernel_options]), "-serial", f"file:{console}",
         "-drive", f"file={disk},format=raw,if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk",
         "-chardev", f"socket,id=channel,fd={channel}", "-device", "virtio-serial-pci",
         "-device", "virtserialport,chardev=channel,name=jobs",
@@ -78,7 +78,8 @@ class Machine:
     """A context: inside, ends() tells what happens; leaving it ends QEMU and removes all files. A disk that is given
     stays, as it is at that moment."""
 
-    def __init__(self, agent, jobs, paths, seconds, packages=(), memory=1024, processors=1, disk=None, modules=()):
+    def __init__(self, agent, jobs, paths, seconds, packages=(), memory=1024, processors=1, disk=None, modules=(),
+                 kernel_options=()):
         self.agent = pathlib.Path(agent)
         self.jobs = jobs
         self.paths = paths
@@ -88,6 +89,7 @@ class Machine:
         self.processors = processors
         self.disk = disk
         self.modules = modules
+        self.kernel_options = kernel_options
         self.folder = None
         self.process = None
         self.channel = None
@@ -109,7 +111,7 @@ class Machine:
         self.channel, other = socket.socketpair()
         with other:
             command = command_line(linux, initramfs, disk, self.folder / "console", other.fileno(),
-                                   self.memory, self.processors)
+                                   self.memory, self.processors, self.kernel_options)
             # Its own process group: Ctrl-C is for us, who then end it.
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()],
                                             start_new_session=True)
