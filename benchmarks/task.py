@@ -62,16 +62,16 @@ def by_worktree(repository, folder):
 
 def by_task(program, repository, folder):
     """Everything that is not the command itself, and what hermetic says about its parts."""
-    metrics = os.path.join(folder, "metrics.json")
+    manifest = os.path.join(folder, "manifest.json")
     begin = time.perf_counter()
     subprocess.run(
         [program, "task", "run", "--repo", repository, "--task-id", TASK, "--scratch",
-         os.path.join(folder, "scratch"), "--metrics", metrics, "--", "true"], check=True)
+         os.path.join(folder, "scratch"), "--manifest", manifest, "--", "true"], check=True)
     whole = time.perf_counter() - begin
-    with open(metrics, encoding="ascii") as file:
-        parts = json.load(file)
-    setup = (parts["sandbox_setup_ms_p50"] + parts["network_guard_install_ms"]) / 1000
-    return setup, parts["sandbox_cleanup_ms_p95"] / 1000, whole
+    with open(manifest, encoding="ascii") as file:
+        parts = json.load(file)["durations"]
+    setup = (parts["setup_ms"] + parts["guard_ms"]) / 1000
+    return setup, parts["cleanup_ms"] / 1000, whole, parts["environment_ms"]
 
 
 def processes_in(folder):
@@ -163,7 +163,7 @@ def main():
         lines = [{"task_id": f"{TASK}-t{n}", "command": ["true"], "seed": n} for n in range(options.tasks)]
         short = batch(program, repository, folder, lines, jobs)
         with open(os.path.join(folder, "out", "results.jsonl"), encoding="ascii") as results:
-            setups = [json.loads(line)["durations"]["setup_ms"] for line in results]
+            in_batch = [json.loads(line)["durations"] for line in results]
         left = left_over(folder, repository, before)
         command = [sys.executable, "-c", BUSY.format(seconds=options.seconds)]
         count = 20 * jobs
@@ -188,7 +188,10 @@ def main():
             "task_setup_ms": 1000 * statistics.median(t[0] for t in task),
             "task_cleanup_ms_most": 1000 * max(t[1] for t in task),
             "worktree_cleanup_ms": 1000 * statistics.median(w[1] for w in worktree),
-            "task_setup_ms_in_a_batch": statistics.median(setups),
+            "task_environment_ms": statistics.median(t[3] for t in task),
+            "task_environment_ms_least": min(t[3] for t in task),
+            "task_setup_ms_in_a_batch": statistics.median(d["setup_ms"] for d in in_batch),
+            "task_environment_ms_in_a_batch": statistics.median(d["environment_ms"] for d in in_batch),
             "tasks": options.tasks,
             "tasks_per_second": options.tasks / short,
             "left_over": left,

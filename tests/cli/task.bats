@@ -392,6 +392,8 @@ assert set(m["os_fingerprint"]) == {"machine", "platform", "processor", "python_
 assert all(m["os_fingerprint"].values())
 metrics = json.load(open("metrics.json"))
 assert metrics["runs"] == 1 and metrics["sandbox_setup_ms_p50"] > 0
+parts = m["durations"]
+assert 0 < parts["checkout_ms"] + parts["environment_ms"] < parts["setup_ms"]
 PYTHON
 }
 @test "the manifest has every key, and nothing is unknown" { as_both manifest_is_whole; }

@@ -114,11 +114,7 @@ Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, 
       {"stderr_sha256", sha256(outcome.standard_error.text)},
       {"truncated", outcome.standard_output.truncated || outcome.standard_error.truncated},
       {"usage", usage_as_json(outcome.usage)},
-      {"durations",
-       {{"setup_ms", milliseconds(durations.setup)},
-        {"guard_ms", milliseconds(durations.guard)},
-        {"command_ms", milliseconds(durations.command)},
-        {"cleanup_ms", milliseconds(durations.cleanup)}}},
+      {"durations", durations_as_json(durations)},
       {"clean", record.certificate.left.empty()},
       {"folder", name}};
   line.update(facts);

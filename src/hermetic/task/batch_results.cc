@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -42,22 +41,6 @@ std::optional<std::string> text_at(const json& line, const char* key) {
   return line[key].get<std::string>();
 }
 
-std::optional<Durations> durations_in(const json& line) {
-  if (!line.contains("durations") || !line["durations"].is_object()) return std::nullopt;
-  const json& parts = line["durations"];
-  Durations durations;
-  for (const auto& [key, part] :
-       std::array<std::pair<const char*, std::chrono::nanoseconds Durations::*>, 4>{
-           {{"setup_ms", &Durations::setup},
-            {"guard_ms", &Durations::guard},
-            {"command_ms", &Durations::command},
-            {"cleanup_ms", &Durations::cleanup}}}) {
-    if (!parts.contains(key) || !parts[key].is_number()) return std::nullopt;
-    durations.*part = std::chrono::nanoseconds(std::llround(parts[key].get<double>() * 1e6));
-  }
-  return durations;
-}
-
 bool is_digest(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -75,7 +58,7 @@ std::optional<BatchResult> parse_result(std::string_view text) {
   if (*failure == Failure::Infra) return result;
   result.folder = text_at(line, "folder").value_or("");
   if (result.folder.empty() || result.folder.find('/') != std::string::npos) return std::nullopt;
-  result.durations = durations_in(line);
+  if (line.contains("durations")) result.durations = durations_in(line["durations"]);
   return result;
 }
 

@@ -152,7 +152,7 @@ Result<std::vector<std::string>> normal_directories(std::vector<std::string> dir
                      "name it from the top of the repository, such as src/library");
   }
   std::ranges::sort(directories);
-  directories.erase(std::ranges::unique(directories).begin(), directories.end());
+  directories.erase(std::unique(directories.begin(), directories.end()), directories.end());
   return directories;
 }
 

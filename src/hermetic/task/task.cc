@@ -89,12 +89,16 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   const Clock::time_point begin = Clock::now();
   TRY(check_task_name(request.id));
   TaskConfig config = TRY(load_task_config(request.config));
+  const Clock::time_point checkout_begin = Clock::now();
   Checkout checkout =
       TRY(check_out(request.repository, request.revision, request.sparse, cache, backend));
+  const Clock::time_point checkout_end = Clock::now();
   std::string base = checkout.commit;
   if (!request.base.empty() && request.base != base)
     base = TRY(find_commit(request.repository, request.base, backend));
+  const Clock::time_point environment_begin = Clock::now();
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
+  const Clock::time_point environment_end = Clock::now();
   std::optional<NodeEnvironment> node;
   if (!request.node.lockfile.empty()) node = TRY(node_environment(request.node, cache, backend));
   std::optional<Snapshot> snapshot;
@@ -109,7 +113,9 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   task.base_commit_ = std::move(base);
   task.node_ = std::move(node);
   task.snapshot_ = std::move(snapshot);
-  task.durations_.setup = Clock::now() - begin;
+  task.durations_ = {.setup = Clock::now() - begin,
+                     .checkout = checkout_end - checkout_begin,
+                     .environment = environment_end - environment_begin};
   return task;
 }
 

@@ -17,6 +17,7 @@
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/checkout.h"
 #include "hermetic/task/command_log.h"
+#include "hermetic/task/durations.h"
 #include "hermetic/task/node_environment.h"
 #include "hermetic/task/python_environment.h"
 #include "hermetic/task/snapshot.h"
@@ -42,13 +43,6 @@ struct TaskRequest {
   // The command, limits, and what else it may read, reach or know. Its network is none unless it
   // says otherwise.
   Draft draft = {};
-};
-
-struct Durations {
-  std::chrono::nanoseconds setup{};    // until the first command could start
-  std::chrono::nanoseconds guard{};    // from the first namespace to the sealed sandbox
-  std::chrono::nanoseconds command{};  // of all commands together, as the one before
-  std::chrono::nanoseconds cleanup{};
 };
 
 // What is in the task's own scratch folder in the end.

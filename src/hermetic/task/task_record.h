@@ -36,11 +36,6 @@ struct TaskRecord {
 // Of what came out of it: equal runs of a deterministic command have the same.
 [[nodiscard]] std::string result_hash(const TaskRecord& record, const Outcome& outcome);
 
-// How durations are written.
-[[nodiscard]] constexpr double milliseconds(std::chrono::nanoseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 // JSON, with every key of the format; what is not known is null.
 [[nodiscard]] std::string task_manifest(const Task& task, const TaskRecord& record,
                                         const Outcome& outcome);

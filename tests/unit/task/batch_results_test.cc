@@ -19,7 +19,12 @@ json whole() {
           {"failure", "none"},
           {"folder", "000003-t"},
           {"durations",
-           {{"setup_ms", 1.5}, {"guard_ms", 1.001}, {"command_ms", 2}, {"cleanup_ms", 0}}}};
+           {{"setup_ms", 1.5},
+            {"checkout_ms", 1},
+            {"environment_ms", 0.5},
+            {"guard_ms", 1.001},
+            {"command_ms", 2},
+            {"cleanup_ms", 0}}}};
 }
 
 TEST(BatchResults, AreReadLineByLine) {
