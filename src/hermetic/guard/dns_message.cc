@@ -1,7 +1,5 @@
 #include "hermetic/guard/dns_message.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "hermetic/base/check.h"
@@ -11,6 +9,9 @@ namespace {
 
 constexpr std::size_t kLongestLabel = 63;
 constexpr std::size_t kLongestName = 255;  // in a message, with all length bytes
+// Of all names of a message together: with pointers, a few bytes each can stand for long ones, and
+// whoever reads them has other things to do.
+constexpr std::size_t kMostNameSteps = std::size_t{1} << 18U;
 constexpr std::uint16_t kTypeOptions = 41;
 constexpr std::uint8_t kPointer = 0xC0;
 
@@ -64,11 +65,12 @@ class Reader {
       if ((length & kPointer) == kPointer) {
         const std::size_t target = (length & ~unsigned{kPointer}) << 8U | byte();
         if (!after) after = at_;
-        if (failed_ || target >= earliest) return fail(), text;
+        if (failed_ || target >= earliest || ++steps_ > kMostNameSteps) return fail(), text;
         at_ = earliest = target;
         continue;
       }
       if (length > kLongestLabel || (size += length + 1U) > kLongestName) return fail(), text;
+      if ((steps_ += length + 1U) > kMostNameSteps) return fail(), text;
       append_label(text, take(length));
     }
     if (after) at_ = *after;
@@ -83,16 +85,19 @@ class Reader {
   static void append_label(std::string& text, std::span<const std::uint8_t> label) {
     if (!text.empty()) text += '.';
     for (const std::uint8_t value : label) {
-      const char c = static_cast<char>(value);
-      if (is_plain(c))
+      if (const char c = static_cast<char>(value); is_plain(c)) {
         text += c;
-      else
-        text += fmt::format("\\{:03}", value);
+        continue;
+      }
+      text += '\\';
+      for (const unsigned digit : {value / 100U, value / 10U % 10U, value % 10U})
+        text += static_cast<char>('0' + digit);
     }
   }
 
   std::span<const std::uint8_t> bytes_;
   std::size_t at_ = 0;
+  std::size_t steps_ = 0;  // of names, so far
   bool failed_ = false;
 };
 

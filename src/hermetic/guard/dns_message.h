@@ -68,7 +68,8 @@ struct DnsMessage {
 };
 
 // Nothing if it is cut short, goes on after its end, has a name with a loop or of more than 255
-// bytes, or more than one EDNS0 record. Authority and additional records are read over.
+// bytes, names of more than 256 KiB in all, or more than one EDNS0 record. Authority and additional
+// records are read over.
 [[nodiscard]] std::optional<DnsMessage> parse_dns_message(std::span<const std::uint8_t> bytes);
 
 // Without compression. Names must be such as is_encodable_name() accepts.

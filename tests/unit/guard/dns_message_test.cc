@@ -107,6 +107,47 @@ TEST(DnsMessage, RefusesReservedLabelsAndLongNames) {
   EXPECT_FALSE(parse_dns_message(longest));
 }
 
+// Some bytes of a message can stand for a long name, or for a long way to a short one.
+TEST(DnsMessage, RefusesNamesThatTakeLong) {
+  constexpr std::size_t kLargest = 65535;
+  const auto grown = [](Bytes bytes, const Bytes& more, std::size_t place_of_count) {
+    std::size_t count = 0;
+    for (; bytes.size() + more.size() <= kLargest; ++count)
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    count += std::size_t{bytes[place_of_count]} << 8U | bytes[place_of_count + 1];
+    bytes[place_of_count] = static_cast<std::uint8_t>(count >> 8U);
+    bytes[place_of_count + 1] = static_cast<std::uint8_t>(count);
+    return bytes;
+  };
+  DnsMessage message;
+  message.questions.push_back({.name = std::string(63, 'a') + '.' + std::string(63, 'b')});
+  const Bytes named = build_dns_message(message);
+  EXPECT_TRUE(parse_dns_message(grown(named, {0, 0, 1, 0, 1}, 4))) << "there may be many";
+  EXPECT_FALSE(parse_dns_message(grown(named, {0xC0, 12, 0, 1, 0, 1}, 4)));
+
+  // An additional record whose data are pointers, each to the one before.
+  Bytes chain = {0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1};
+  constexpr std::size_t kLinks = 8000;
+  const std::size_t size = 2 + 2 * kLinks;
+  for (const std::size_t byte :
+       {std::size_t{0}, std::size_t{0}, std::size_t{16}, std::size_t{0}, std::size_t{1},
+        std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{0}, size >> 8U, size & 0xFFU,
+        std::size_t{0}, std::size_t{0}})
+    chain.push_back(static_cast<std::uint8_t>(byte));
+  std::size_t last = chain.size() - 2;
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    chain.push_back(static_cast<std::uint8_t>(0xC0U | last >> 8U));
+    chain.push_back(static_cast<std::uint8_t>(last));
+    last = chain.size() - 2;
+  }
+  ASSERT_TRUE(parse_dns_message(chain));
+  EXPECT_FALSE(
+      parse_dns_message(grown(chain,
+                              {static_cast<std::uint8_t>(0xC0U | last >> 8U),
+                               static_cast<std::uint8_t>(last), 0, 16, 0, 1, 0, 0, 0, 0, 0, 0},
+                              10)));
+}
+
 TEST(DnsMessage, AnAliasFillsItsRecord) {
   EXPECT_FALSE(
       parse_dns_message(message_of(0, 1, 0, {0, 0, 5, 0, 1, 0, 0, 0, 0, 0, 4, 1, 'a', 0, 0})));
