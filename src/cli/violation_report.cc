@@ -20,7 +20,8 @@ bool is_loopback(std::string_view subject) {
 std::string remedy_for(std::string_view act, std::string_view subject) {
   if (subject.ends_with(":53/udp"))
     return "--allow-host NAME, or in a spec: network: [NAME], with the name that it looks up";
-  if (act == "socket" || act == "close" || act == "more" || subject == "a hidden address")
+  if (act == "socket" || act == "close" || act == "more" || subject.empty() ||
+      subject == "a hidden address" || subject == "an unreadable question")
     return "nothing: no spec allows it";
   if (act == "listen" || is_loopback(subject))
     return "--network loopback (the sandbox's own), or in a spec: network: loopback";

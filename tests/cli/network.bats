@@ -46,6 +46,14 @@ except OSError: pass'
   done
 }
 
+@test "half a question is told, and that nothing would allow it" {
+  for user in $(users); do
+    run -123 hermetic_as "$user" run --on-violation fail --allow-host=web.example.org -- /usr/bin/python3 -c 'import socket
+socket.create_connection(("192.0.2.53", 53)).send(b"\0\x20half")'
+    [[ $output == *'resolve an unreadable question'*'by /usr/bin/python3'*'not asked to the end; to allow it: nothing: no spec allows it'* ]]
+  done
+}
+
 @test "who asks a nameserver unheard is ended at once, if it is to be" {
   for user in $(users); do
     run -123 hermetic_as "$user" run --on-violation kill -- /usr/bin/python3 -c 'import os, socket, time

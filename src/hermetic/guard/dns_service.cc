@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <linux/sock_diag.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -42,6 +43,7 @@ void DnsService::serve_datagrams(UniqueFd socket) {
 
 void DnsService::serve_streams(UniqueFd listener) {
   auto shared = std::make_shared<Socket>();
+  shared->protocol = Protocol::Tcp;
   shared->fd = std::move(listener);
   Socket* plain = shared.get();
   shared->watch = poller_.watch(plain->fd.get(), EPOLLIN,
@@ -69,6 +71,7 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
                        ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
                                 client.get(), client.size);
                      });
+    if (poller_.is_late()) break;
   }
   tell_of_drops(*socket);
 }
@@ -110,6 +113,7 @@ void DnsService::on_connection(Socket& listener) {
     stream->fd = std::move(fd);
     stream->from = question_from(Protocol::Tcp, client);
     stream->deadline = Clock::now() + kIdle;
+    stream->is_over = is_over_;
     streams_[id] = stream;
     stream->watch = poller_.watch(stream->fd.get(), kStreamEvents,
                                   [this, id](std::uint32_t) { on_stream(id); });
@@ -125,18 +129,28 @@ void DnsService::on_stream(std::uint64_t id) {
 
 bool DnsService::advance(std::uint64_t id, Stream& stream) {
   for (int step = 0; step < kMostSteps; ++step) {
+    if (stream.is_over) {
+      stream.out.clear();
+      stream.is_waiting = false;
+    }
     if (!stream.out.empty()) {
       const ssize_t count =
           ::send(stream.fd.get(), stream.out.data(), stream.out.size(), MSG_NOSIGNAL);
-      if (count < 0) return errno == EAGAIN;
-      stream.out.erase(stream.out.begin(), stream.out.begin() + count);
+      if (count < 0 && errno == EAGAIN) return true;
+      if (count < 0)
+        stream.is_over = true;  // who does not take an answer may have asked for more by then
+      else
+        stream.out.erase(stream.out.begin(), stream.out.begin() + count);
       continue;
     }
     if (stream.is_waiting) return true;
-    if (ask(id, stream)) continue;
+    if (ask(id, stream)) {
+      if (poller_.is_late()) break;
+      continue;
+    }
     std::array<std::uint8_t, 4096> buffer;  // NOLINT(*-member-init)
     const ssize_t count = ::recv(stream.fd.get(), buffer.data(), buffer.size(), 0);
-    if (count < 0) return errno == EAGAIN;
+    if (count < 0) return errno == EAGAIN && !stream.is_over;
     if (count == 0) return false;
     stream.in.insert(stream.in.end(), buffer.begin(), buffer.begin() + count);
     stream.deadline = Clock::now() + kIdle;
@@ -174,6 +188,8 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
 void DnsService::end(std::uint64_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
+  if (!found->second->in.empty())
+    resolver_.refuse(found->second->from, "", "it was not asked to the end");
   poller_.later([stream = found->second] {});
   streams_.erase(found);
 }
@@ -190,14 +206,37 @@ std::optional<Clock::time_point> DnsService::due() const {
 void DnsService::on_time(Clock::time_point now) {
   for (auto at = streams_.begin(); at != streams_.end();) {
     const std::uint64_t id = at->first;
-    const bool is_over = now >= at->second->deadline;
+    const std::shared_ptr<Stream> stream = at->second;
     ++at;
-    if (is_over) end(id);
+    if (now < stream->deadline) continue;
+    stream->is_over = true;
+    on_stream(id);
   }
   for (const auto& socket : sockets_) {
     if (!socket->retry || now < *socket->retry) continue;
     socket->retry.reset();
     socket->watch.change(EPOLLIN);
+  }
+}
+
+void DnsService::hear_out() {
+  is_over_ = true;
+  for (const auto& [id, stream] : streams_) {
+    stream->is_over = true;
+    stream->watch.change(kStreamEvents);
+  }
+  for (const auto& socket : sockets_)
+    if (std::exchange(socket->retry, std::nullopt)) socket->watch.change(EPOLLIN);
+}
+
+void DnsService::tell_of_rest() {
+  constexpr const char* kWhy = "the run was over before it was read";
+  for (const auto& [id, stream] : streams_) resolver_.refuse(stream->from, "", kWhy);
+  for (const auto& socket : sockets_) {
+    pollfd more = {.fd = socket->fd.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&more, 1, 0) <= 0 || (more.revents & POLLIN) == 0) continue;
+    const Arrival somebody{.protocol = socket->protocol, .to_port = kNamePort};
+    resolver_.refuse(somebody, "", kWhy);
   }
 }
 

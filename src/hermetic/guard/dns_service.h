@@ -24,11 +24,16 @@ class DnsService {
   void serve_streams(UniqueFd listener);  // bound, and listening
   [[nodiscard]] std::optional<Clock::time_point> due() const;
   void on_time(Clock::time_point now);
+  // Nobody waits for answers any more. What was asked before is told all the same, when its sockets
+  // are served; and in the end tell_of_rest() tells of what nobody has come to read.
+  void hear_out();
+  void tell_of_rest();
   // Questions and answers, so far.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Socket {
+    Protocol protocol = Protocol::Udp;
     UniqueFd fd;
     Poller::Watch watch;
     std::optional<Clock::time_point> retry;  // of a listener: there were no descriptors left
@@ -41,6 +46,7 @@ class DnsService {
     Bytes out;
     Arrival from;
     bool is_waiting = false;  // for the answer to its last question
+    bool is_over = false;     // it gets no answers; what it has asked is still told
     Clock::time_point deadline;
   };
 
@@ -57,6 +63,7 @@ class DnsService {
   std::list<std::shared_ptr<Socket>> sockets_;
   std::map<std::uint64_t, std::shared_ptr<Stream>> streams_;
   std::uint64_t last_ = 0;
+  bool is_over_ = false;  // all of them
   std::uint64_t bytes_ = 0;
 };
 

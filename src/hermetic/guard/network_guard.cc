@@ -1,5 +1,6 @@
 #include "hermetic/guard/network_guard.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -62,6 +63,7 @@ class NetworkGuard::State {
   Result<void> open_first_resolvers();
   Answer prepare(const Address& given, std::uint16_t port, Protocol protocol);
   void serve();
+  void hear_out(Clock::time_point latest);
   void finish();
   [[nodiscard]] int descriptor() const { return poller_->descriptor(); }
   [[nodiscard]] std::optional<Clock::time_point> due() const;
@@ -383,6 +385,14 @@ std::uint64_t NetworkGuard::State::bytes() const {
   return sum;
 }
 
+void NetworkGuard::State::hear_out(Clock::time_point latest) {
+  dns_.hear_out();
+  for (pollfd more = {.fd = descriptor(), .events = POLLIN, .revents = 0};
+       ::poll(&more, 1, 0) > 0 && Clock::now() < latest;)
+    serve();
+  dns_.tell_of_rest();
+}
+
 void NetworkGuard::State::finish() {
   resolver_.finish();
   while (!connections_.empty()) connections_.begin()->second.relay->refuse({});
@@ -414,6 +424,7 @@ NetworkGuard::Answer NetworkGuard::prepare(const Address& address, std::uint16_t
 }
 std::vector<NetworkGuard::Destination> NetworkGuard::traffic() const { return state_->traffic(); }
 std::uint64_t NetworkGuard::bytes() const { return state_->bytes(); }
+void NetworkGuard::hear_out(Clock::time_point latest) { state_->hear_out(latest); }
 void NetworkGuard::finish() { state_->finish(); }
 
 }  // namespace hermetic

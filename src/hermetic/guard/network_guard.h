@@ -92,6 +92,9 @@ class NetworkGuard {
   // So far, both ways, with the names that were asked for.
   [[nodiscard]] std::uint64_t bytes() const;
 
+  // The command is over: serves what it has left, but not beyond `latest`, and tells of what nobody
+  // has come to read by then.
+  void hear_out(Clock::time_point latest);
   // Ends what is still open, and tells of it.
   void finish();
 

@@ -67,6 +67,7 @@ void Poller::do_later() {
 
 void Poller::serve() {
   constexpr int kRounds = 4;  // then whoever drives us gets a turn
+  began_ = Clock::now();
   do_later();
   for (const std::uint64_t id : std::exchange(not_watched_, {})) tell(id, EPOLLERR);
   for (int round = 0; round < kRounds; ++round) {
@@ -77,7 +78,7 @@ void Poller::serve() {
       tell(event.data.u64, event.events);
     }
     do_later();
-    if (count < static_cast<int>(events.size())) break;
+    if (count < static_cast<int>(events.size()) || is_late()) break;
   }
 }
 

@@ -61,11 +61,17 @@ class Poller {
   // Tells everybody for whom there is something. Never waits.
   void serve();
 
+  // Has this serve() taken long already? Who has more to do then leaves it for the next one.
+  [[nodiscard]] bool is_late() const { return Clock::now() - began_ > kLongestTurn; }
+
  private:
+  static constexpr std::chrono::milliseconds kLongestTurn{20};
+
   explicit Poller(UniqueFd epoll) : epoll_(std::move(epoll)) {}
   void tell(std::uint64_t id, std::uint32_t events);
 
   UniqueFd epoll_;
+  Clock::time_point began_ = Clock::now();
   std::uint64_t last_ = 0;
   // An event of one who went while others were told finds nobody.
   std::map<std::uint64_t, std::shared_ptr<Handler>> handlers_;

@@ -10,7 +10,8 @@ namespace hermetic::guard {
 namespace {
 
 constexpr std::size_t kMostNames = 65536;
-constexpr std::uint32_t kTimeToLive = 5;  // the address never changes; whether it may be used can
+constexpr std::size_t kMostPending = 4096;  // a command can ask faster than any nameserver answers
+constexpr std::uint32_t kTimeToLive = 5;    // the address never changes; whether it may be used can
 constexpr std::size_t kHeaderSize = 12;
 constexpr std::size_t kLargestStream = 65535;
 
@@ -93,6 +94,10 @@ void Resolver::resolve(const DnsQuestion& question, const Arrival& from, const F
   if (question.type != kTypeA && question.type != kTypeAaaa) {
     report(asked, rule, Verdict::Allow, "only its addresses are answered");
     return finish(ResponseCode::NoError, {});
+  }
+  if (pending_.size() >= kMostPending) {
+    report(asked, rule, Verdict::Allow, "too many names are looked up at once");
+    return finish(ResponseCode::ServerFailure, {});
   }
   const auto waiting = pending_.insert(pending_.end(), {asked, rule});
   lookup_.find(asked.from.name, [this, waiting, asked, rule, finish](const LookupAnswer& answer) {

@@ -197,10 +197,7 @@ class LinuxRun final : public Run {
 
   // What the command did last: it may be over before anybody has looked.
   void hear_the_rest() {
-    const Clock::time_point latest = Clock::now() + std::chrono::seconds(1);
-    for (pollfd more = {.fd = guard_ ? guard_->descriptor() : -1, .events = POLLIN, .revents = 0};
-         guard_ && ::poll(&more, 1, 0) > 0 && Clock::now() < latest;)
-      guard_->serve();
+    if (guard_) guard_->hear_out(Clock::now() + std::chrono::seconds(1));
     if (watch_) watch_->on_time(Clock::time_point::max());
   }
 
