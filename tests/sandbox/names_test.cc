@@ -236,6 +236,19 @@ TEST_F(AllowedNames, AreToldHoweverOddTheQuestion) {
       HasSubstr("| resolve an unreadable question " + by_python()));
 }
 
+// By a protocol that nobody answers: nobody but the observer hears of them.
+TEST_F(AllowedNames, AreToldIfTheyAreAskedForByUdpLite) {
+  if (!UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE)).is_open())
+    GTEST_SKIP() << "this kernel has none";
+  EXPECT_EQ(in_world([&] {
+              return judged(scripted(kQuestion +
+                                     "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 136)\n"
+                                     "s.sendto(q, ('192.0.2.53', 53))\n")
+                                .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()));
+            }),
+            "0| resolve other.example.org " + by_python() + ", network: hosts (the default):  ()");
+}
+
 // However fast they are asked for, and however soon the command is over: each is told, or how many
 // were lost.
 TEST_F(AllowedNames, AreNotLostInACrowd) {
@@ -264,6 +277,19 @@ TEST_F(AllowedNames, AreNotLostInACrowd) {
     });
     EXPECT_EQ(text, "all") << count;
   }
+}
+
+// A socket that believes to be connected to one may ask again and again.
+TEST(Nameservers, AreAskedForMoreThanOneName) {
+  const std::string script = kQuestion +
+                             "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                             "s.connect(('192.0.2.53', 53))\n"
+                             "for name in b'other', b'third':\n"
+                             "    try: s.send(q.replace(b'other', name))\n"
+                             "    except OSError: pass\n";
+  const std::string rule = by_python() + ", network: none (the default):  ()";
+  EXPECT_EQ(judged(scripted(script)),
+            "0| resolve other.example.org " + rule + "| resolve third.example.org " + rule);
 }
 
 // Without anybody who answers: a name is known if the call that asks for it can be heard.

@@ -70,6 +70,12 @@ guard::Protocol guard_protocol(int protocol) {
   return protocol == IPPROTO_UDP ? guard::Protocol::Udp : guard::Protocol::Tcp;
 }
 
+// By UDP-Lite, say, nobody can be reached whom the guard stands for: it listens for no such thing.
+bool is_carried_by_guard(int protocol) {
+  return protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP ||
+         protocol == IPPROTO_MPTCP;
+}
+
 // Networks that a build has no business with. The others are ways to talk to the kernel.
 bool is_a_network(int family) { return family != AF_NETLINK && family != AF_ALG; }
 
@@ -111,6 +117,8 @@ NetworkObserver::Judgement NetworkObserver::judge(Event& event, const Attempt& a
 // kernel reads it, nobody listens there but for those who are allowed.
 NetworkObserver::Judgement NetworkObserver::ask_guard(Event& event, const Attempt& attempt) const {
   if (guard_ == nullptr) return {.denied = true};
+  const bool is_own = attempt.to.is_loopback() && attempt.to.port != kNamePort;
+  if (!is_carried_by_guard(attempt.protocol) && !is_own) return {.denied = true};
   const NetworkGuard::Answer answer =
       guard_->prepare(attempt.to.address, attempt.to.port, guard_protocol(attempt.protocol));
   event.rule = plan_.rule_called(answer.rule);
@@ -224,8 +232,8 @@ std::optional<NetworkObserver::Attempt> NetworkObserver::attempt_of(
     address = side_of(socket.get(), connected ? ::getpeername : ::getsockname);
   }
   if (address && !address->is_internet()) return std::nullopt;
-  const bool pretended =
-      connected && !address && asking_.contains(Asker(question.pid, call.descriptor));
+  const bool pretended = connected && !address && kind && kind->protocol == IPPROTO_UDP &&
+                         asking_.contains(Asker(question.pid, call.descriptor));
   if (!address && !pretended) return std::nullopt;
 
   Attempt attempt{.kind = call.kind,
@@ -304,7 +312,7 @@ void NetworkObserver::hear_denied(const Asker& asker, const Attempt& attempt,
   }
   if (attempt.pretended) {
     heard.answer = -ENETUNREACH;
-    asking_.erase(asker);
+    asking_[asker].is_told = true;  // and kept: it may ask for another name
   }
   // A listener that nobody can reach: told so at once, and not left waiting.
   if (attempt.kind == CallKind::Listen) heard.answer = -EADDRNOTAVAIL;
