@@ -125,6 +125,15 @@ TEST(DeniedFiles, AreNotWhatTheCommandGets) {
   EXPECT_THAT(told.files, IsEmpty());
 }
 
+// mkdir -p begins at the top.
+TEST(DeniedFiles, AreThoseOfAFolderThatTheCommandDidNotMake) {
+  const TempDir dir;
+  dir.file("secret", "x");
+  const Told told =
+      tell(shell("mkdir /tmp; mkdir -p /tmp/own/deep; cat '" + (dir / "secret") + "'"));
+  EXPECT_THAT(told.files, ElementsAre(is_denied("read", dir / "secret")));
+}
+
 TEST(DeniedFiles, AreNotLookedForIfTheCommandMayOutliveHermetic) {
   const TempDir dir;
   dir.file("secret", "x");

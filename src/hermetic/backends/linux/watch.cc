@@ -14,6 +14,7 @@
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/builtin_view.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -189,7 +190,9 @@ void Watch::hear_files(const seccomp_notif& question) {
   }
   for (const AskedPath& fresh : asked) {
     const std::string rule = options_.why_denied(fresh);
-    if (rule.empty() && fresh.operation == Operation::Write && own_.size() < kMostViolations)
+    // The sandbox's own /tmp was there: who would make or change it has made nothing below it.
+    if (rule.empty() && fresh.operation == Operation::Write && fresh.path != kTemporary &&
+        own_.size() < kMostViolations)
       own_.insert(fresh.path);
     if (rule.empty() || (fresh.operation != Operation::Write && is_own(fresh.path))) continue;
     std::vector<ProcessFacts> processes = who(question, Who::Chain);
