@@ -104,6 +104,28 @@ Decoded without_backslashes(std::string_view text) {
   return decoded;
 }
 
+// The escapes of names of hosts: \ and the number of a byte, in three digits.
+Decoded without_numbers(std::string_view text) {
+  const auto byte_at = [&](std::size_t at) -> std::optional<unsigned> {
+    constexpr std::size_t kDigits = 3;
+    if (text[at] != '\\' || text.size() - at <= kDigits) return std::nullopt;
+    unsigned value = 0;
+    for (const char c : text.substr(at + 1, kDigits)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      value = value * 10 + static_cast<unsigned>(c - '0');
+    }
+    return value <= UINT8_MAX ? std::optional(value) : std::nullopt;
+  };
+  Decoded decoded;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::optional<unsigned> byte = byte_at(i);
+    decoded.put(byte ? static_cast<char>(*byte) : text[i], i);
+    i += byte ? 4U : 1U;
+  }
+  decoded.origin.push_back(text.size());
+  return decoded;
+}
+
 // Those letters of base64 that depend on the value alone when `before` bytes (0 to 2) stand before
 // it: the same value is written in three ways.
 std::string in_base64(std::string_view value, std::size_t before, std::string_view letters) {
@@ -170,6 +192,11 @@ void Redaction::add(const Variable& variable) {
   values_.add(value, owner);
   // printable() leaves backslashes as they are, so that what it made cannot be taken back.
   values_.add(printable(value), owner);
+  // Names of hosts are told in small letters.
+  std::string small(value);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  values_.add(small, owner);
   for (std::size_t before = 0; before < 3; ++before)
     for (const std::string_view letters : kBase64)
       if (const std::string text = in_base64(value, before, letters); text.size() >= kShortest)
@@ -224,7 +251,9 @@ std::vector<SecretSpan> Redaction::find(std::string_view text) const {
   for (const SecretSpan& span : values_.find(text)) spans.push_back(span);
   if (text.find('%') != std::string_view::npos) add_from(without_percent(text, false));
   if (text.find('+') != std::string_view::npos) add_from(without_percent(text, true));
-  if (text.find('\\') != std::string_view::npos) add_from(without_backslashes(text));
+  if (text.find('\\') == std::string_view::npos) return spans;
+  add_from(without_backslashes(text));
+  add_from(without_numbers(text));
   return spans;
 }
 

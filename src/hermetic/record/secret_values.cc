@@ -55,16 +55,19 @@ void SecretValues::complete() {
 std::vector<SecretSpan> SecretValues::find(std::string_view text) const {
   std::vector<SecretSpan> found;
   std::uint32_t node = 0;
-  // Where the text ends, perhaps in the middle of one: whoever cuts a text says so.
-  constexpr std::string_view kCutMark = "…";
-  const std::size_t end = text.size() - (text.ends_with(kCutMark) ? kCutMark.size() : 0);
-  for (std::size_t i = 0; i < end; ++i) {
+  const auto cut_at = [&](std::size_t end) {
+    if (nodes_[node].depth >= kShortestCut)
+      found.push_back({.begin = end - nodes_[node].depth, .end = end, .owner = nodes_[node].owner});
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    // Whoever cuts a text, perhaps in the middle of one, says so; and others go on after it.
+    constexpr std::string_view kCutMark = "…";
+    if (text[i] == kCutMark.front() && text.substr(i).starts_with(kCutMark)) cut_at(i);
     node = step(node, text[i]);
     if (const std::size_t length = nodes_[node].longest; length != 0)
       found.push_back({.begin = i + 1 - length, .end = i + 1, .owner = nodes_[node].owner});
   }
-  if (nodes_[node].depth >= kShortestCut)
-    found.push_back({.begin = end - nodes_[node].depth, .end = end, .owner = nodes_[node].owner});
+  cut_at(text.size());
   return found;
 }
 

@@ -22,7 +22,8 @@ struct SecretSpan {
 
 class SecretValues {
  public:
-  // A beginning of that length at the very end of a text counts: the text may have been cut there.
+  // A beginning of that length counts at the end of a text, and before a "…": it may have been cut
+  // there.
   static constexpr std::size_t kShortestCut = 12;
 
   void add(std::string_view value, int owner);

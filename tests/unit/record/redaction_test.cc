@@ -47,6 +47,15 @@ TEST(Redaction, FindsAValueInOtherForms) {
   EXPECT_EQ(redaction.clean(printable("<a b/\"c\"\nd%e>")), "<[redacted:A_TOKEN]>");
 }
 
+TEST(Redaction, FindsAValueInTheNameOfAHost) {
+  const Redaction redaction(Environment{{"A_TOKEN", "Correct-Horse"}});
+  EXPECT_EQ(redaction.clean("correct-horse.example.org"), "[redacted:A_TOKEN].example.org");
+  EXPECT_EQ(Redaction(Environment{{"A_TOKEN", "Correct/Horse="}})
+                .clean("x.correct\\047horse\\061.example.org"),
+            "x.[redacted:A_TOKEN].example.org");
+  EXPECT_EQ(redaction.clean("CORRECT-HORSE"), "CORRECT-HORSE") << "nobody writes them like that";
+}
+
 TEST(Redaction, FindsAValueInBase64) {
   const Redaction redaction(Environment{{"A_TOKEN", "correct-horse"}});
   // echo -n correct-horse | base64, and with one and two letters before it, and one behind

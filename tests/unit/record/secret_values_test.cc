@@ -39,6 +39,9 @@ TEST(SecretValues, FindsWhatWasCutAtTheEnd) {
   EXPECT_EQ(places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut) + "…"),
             places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut)))
       << "whoever cuts it says so";
+  EXPECT_EQ(places_of({value}, "x" + value.substr(0, SecretValues::kShortestCut) + "…, y"),
+            (Places{{1, 13}}))
+      << "and another may come after it";
   EXPECT_EQ(places_of({value}, value.substr(0, SecretValues::kShortestCut - 1)), Places{});
 }
 
