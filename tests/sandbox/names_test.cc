@@ -1,4 +1,6 @@
 // Names that a command looks up: a violation by whatever call it asks, with who asked and why not.
+#include <netinet/in.h>
+
 #include <map>
 #include <set>
 
@@ -71,7 +73,7 @@ class AllowedNames : public ::testing::Test {
 
 TEST_F(AllowedNames, AreTheOnlyOnesByWhateverCallTheyAreAsked) {
   for (const auto& [way, script] : kWays)
-    EXPECT_EQ(in_world([&] {
+    EXPECT_EQ(in_world([&, script = script] {
                 return judged(scripted(script).network(
                     NetworkPolicy::allow_hosts({"web.example.org"}).value()));
               }),
@@ -84,7 +86,7 @@ TEST_F(AllowedNames, EndTheRunIfTheyAreNotAndItIsToBeKilled) {
   for (const auto& [way, script] : kWays) {
     const std::string rest = script.ends_with("_exit(0)\n") ? "" : "time.sleep(60)";
     EXPECT_THAT(
-        in_world([&] {
+        in_world([&, script = script] {
           return judged(scripted(script + rest)
                             .on_violation(OnViolation::Kill)
                             .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()));
@@ -222,7 +224,7 @@ TEST_F(AllowedNames, AreToldHoweverOddTheQuestion) {
        "t.recv(99)"}};
   for (const auto& [way, script] : ways)
     EXPECT_THAT(
-        in_world([&] {
+        in_world([&, script = script] {
           return judged(scripted(ask + script)
                             .network(NetworkPolicy::allow_hosts({"web.example.org"}).value()));
         }),

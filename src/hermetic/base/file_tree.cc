@@ -192,6 +192,12 @@ bool is_too_deep(std::size_t path_bytes, int depth) {
   return depth >= kDeepestTree || path_bytes + 1 + NAME_MAX >= PATH_MAX;
 }
 
+bool is_present(const std::string& path) {
+  struct statx status = {};
+  constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+  return ::statx(AT_FDCWD, path.c_str(), kFlags, STATX_TYPE, &status) == 0;
+}
+
 Result<UniqueFd> open_directory(int parent, const std::string& name) {
   UniqueFd directory(
       ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

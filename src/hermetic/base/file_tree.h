@@ -16,6 +16,10 @@ inline constexpr int kDeepestTree = 500;
 // A directory that lies so deep, with a path of so many bytes: a name in it may have no path.
 [[nodiscard]] bool is_too_deep(std::size_t path_bytes, int depth);
 
+// Whether something has this name, be it a link that leads nowhere. Nothing is mounted or fetched
+// from afar to find out, which could take long: others choose the names that we are asked about.
+[[nodiscard]] bool is_present(const std::string& path);
+
 // Opens a directory for listing; a symbolic link at the end is refused.
 [[nodiscard]] Result<UniqueFd> open_directory(int parent, const std::string& name);
 

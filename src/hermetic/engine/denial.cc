@@ -1,11 +1,10 @@
 #include "hermetic/engine/denial.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
@@ -13,13 +12,6 @@
 
 namespace hermetic {
 namespace {
-
-// Without fetching anything from afar.
-bool is_on_host(const std::string& path) {
-  struct statx status = {};
-  constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
-  return ::statx(AT_FDCWD, path.c_str(), kFlags, STATX_TYPE, &status) == 0;
-}
 
 bool leads_to_declared(const Spec& spec, const std::string& path) {
   return std::any_of(spec.trees().begin(), spec.trees().end(), [&](const Tree& tree) {
@@ -30,7 +22,7 @@ bool leads_to_declared(const Spec& spec, const std::string& path) {
 // The host has it, but the private /tmp covers it.
 bool is_hidden_by_own_tmp(const Spec& spec, const Decision& decision, const std::string& path) {
   const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
-  return own_tmp && path != kTemporary && is_on_host(path) && !leads_to_declared(spec, path);
+  return own_tmp && path != kTemporary && is_present(path) && !leads_to_declared(spec, path);
 }
 
 }  // namespace
@@ -45,8 +37,8 @@ std::string why_denied(const Spec& spec, const AskedPath& asked) {
                        kTemporary);
   if (decision.allowed) return "";
   // Who makes a directory or a file that is there gets what is there, in the sandbox as outside.
-  if (asked.made && spec.decide(path, Operation::Read).allowed && is_on_host(path)) return "";
-  if (!writes && !is_on_host(path)) return "";
+  if (asked.made && spec.decide(path, Operation::Read).allowed && is_present(path)) return "";
+  if (!writes && !is_present(path)) return "";
   return explain(spec, path, asked.operation);
 }
 

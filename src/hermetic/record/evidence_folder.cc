@@ -27,16 +27,11 @@ Error cannot(std::string_view verb, std::string_view path, int os_error) {
   return system_error(fmt::format("cannot {} '{}'", verb, printable(path)), os_error);
 }
 
-bool exists(const std::string& path) {
-  struct stat status = {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
-
 // Made by hermetic: nothing else is replaced.
 bool is_evidence(const std::string& path) {
-  return exists(path + "/" + std::string(kVolatileFile)) &&
-         (exists(path + "/" + std::string(kManifestFile)) ||
-          exists(path + "/" + std::string(kReportFile)));
+  return is_present(path + "/" + std::string(kVolatileFile)) &&
+         (is_present(path + "/" + std::string(kManifestFile)) ||
+          is_present(path + "/" + std::string(kReportFile)));
 }
 
 Result<void> make_directories(const std::string& path) {
@@ -123,7 +118,7 @@ std::vector<std::string> remove_abandoned_evidence(const std::string& parent) {
 }
 
 Result<EvidenceFolder> EvidenceFolder::make(const std::string& path, IfThere if_there) {
-  if (exists(path) && (if_there == IfThere::Refuse || !is_evidence(path)))
+  if (is_present(path) && (if_there == IfThere::Refuse || !is_evidence(path)))
     return invalid(fmt::format("'{}' is there already", printable(path)),
                    "choose a folder that does not exist; evidence is never mixed");
   const std::string parent(parent_of(path));

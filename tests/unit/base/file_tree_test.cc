@@ -33,6 +33,15 @@ class FileTree : public ::testing::Test {
   std::string root = "/tmp/hermetic-file-tree-XXXXXX";
 };
 
+TEST_F(FileTree, WhatIsPresentMayBeALinkToNowhere) {
+  write("file", "");
+  fs::create_symlink("nowhere", at("link"));
+  EXPECT_TRUE(is_present(at("file")));
+  EXPECT_TRUE(is_present(at("link")));
+  EXPECT_FALSE(is_present(at("nowhere")));
+  EXPECT_FALSE(is_present(at("file/below")));
+}
+
 TEST_F(FileTree, RemovesFilesLinksAndLockedDirectories) {
   write("keep/f", "kept");
   write("tree/a/b/c", "x");

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 
 namespace hermetic::linux_backend {
@@ -362,9 +363,7 @@ void FileObserver::note(std::string_view path, std::uint8_t acts) {
     *known |= acts;
   } else {
     std::string text(path);
-    const bool absent = look_ == Look::OnHost &&
-                        ::faccessat(AT_FDCWD, text.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
-    if (absent) acts |= kAbsent;
+    if (look_ == Look::OnHost && !is_present(text)) acts |= kAbsent;
     const bool full = is_full();
     (full ? latest_ : asked_).emplace(std::move(text), acts);
     (full ? latest_bytes_ : asked_bytes_) += path.size();

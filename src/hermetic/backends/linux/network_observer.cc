@@ -15,6 +15,7 @@
 
 #include "hermetic/backends/linux/filter_program.h"
 #include "hermetic/backends/linux/socket_path.h"
+#include "hermetic/base/file_tree.h"
 #include "hermetic/guard/dns_message.h"
 
 namespace hermetic::linux_backend {
@@ -193,9 +194,7 @@ void NetworkObserver::hear_path(const seccomp_notif& question, const NetworkCall
   if (event.subject.empty()) return;
   SocketPath found = find_in_view(plan_, event.subject);
   // As of files: nobody lacks what is nowhere, and the C library looks for sockets that few have.
-  if (!found.in_view &&
-      ::faccessat(AT_FDCWD, event.subject.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-    return;
+  if (!found.in_view && !is_present(event.subject)) return;
   event.verdict = found.in_view ? Verdict::Allow : Verdict::Deny;
   event.rule = std::move(found.rule);
   event.endpoint = Endpoint{
