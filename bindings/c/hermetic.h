@@ -173,7 +173,8 @@ hermetic_spec* hermetic_task_spec_of(hermetic_task* task, const hermetic_draft* 
 int hermetic_task_note(hermetic_task* task, const char* outcome, hermetic_error** error);
 // docs/reference/task-manifest.md, as far as it is known by now.
 char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error);
-// Keeps the changes of the worktree in a directory that is not there yet.
+// Keeps the changes of the worktree in a directory that is not there yet. Refused while a run of
+// the task is under way, as is the next.
 int hermetic_task_keep_changes(hermetic_task* task, const char* directory, hermetic_error** error);
 // Freezes what was made so far under a name, for the "from" of other requests. Ends the task.
 int hermetic_task_freeze(hermetic_task* task, const char* name, hermetic_error** error);

@@ -53,6 +53,9 @@ namespace c = hermetic::c;
 struct hermetic_run {
   hermetic_run(Plan planned, hermetic_event_callback callback, void* user_data)
       : plan(std::move(planned)), events(callback, user_data, c::redaction_for(plan)) {}
+  hermetic_run(const hermetic_run&) = delete;
+  hermetic_run& operator=(const hermetic_run&) = delete;
+  ~hermetic_run() { leave(); }
 
   // Whoever waits holds `waiting` all the time, `state` never for long.
   std::mutex waiting;
@@ -70,6 +73,11 @@ struct hermetic_run {
   std::condition_variable unused;          // of them, the last has left
   bool unwanted = false;                   // freed by its own callback; guarded by `state`
 
+  // Nothing of it is there any more, whether or not somebody has found out how it ended.
+  void leave() {
+    run.reset();
+    if (log != nullptr) log->give_up(number);
+  }
   [[nodiscard]] std::shared_ptr<Run> running() {
     const std::lock_guard lock(state);
     return run;
@@ -172,7 +180,7 @@ Result<char*> wait_for(hermetic_run& handle) {
     const std::lock_guard lock(handle.state);
     handle.waiter = {};
     handle.ending = std::move(ended);
-    handle.run.reset();
+    handle.leave();
   }
   return handle.outcome_text();
 }

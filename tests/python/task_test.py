@@ -240,6 +240,22 @@ def test_without_a_command_there_is_nothing_to_freeze(task):
             run.freeze("nothing")
 
 
+def test_what_a_command_still_writes_is_neither_frozen_nor_kept(task, tmp_path):
+    with task() as run:
+        writer = run.start(["sh", "-c", "while :; do echo x >>growing; sleep 0.01; done"])
+        assert comes_true(lambda: run.changes)
+        with pytest.raises(ValueError, match="a command of the task is still running"):
+            run.freeze("moving")
+        with pytest.raises(ValueError, match="a command of the task is still running"):
+            run.keep_changes(tmp_path / "kept")
+        assert not (tmp_path / "kept").exists()
+        assert writer.running
+        writer.close()
+        run.freeze("moving")
+    with task(snapshot="moving") as run:
+        assert run.run(["test", "-s", "growing"]).returncode == 0
+
+
 def test_changes_can_be_kept(task, tmp_path):
     with task() as run:
         run.run(["sh", "-c", "echo new >changed.txt"], check=True)

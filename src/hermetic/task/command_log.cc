@@ -1,5 +1,6 @@
 #include "hermetic/task/command_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hermetic::task {
@@ -14,6 +15,17 @@ void CommandLog::end(std::size_t number, CommandEnd end, std::chrono::nanosecond
   const std::lock_guard lock(mutex_);
   commands_.at(number).end = end;
   commands_.at(number).time = time;
+  commands_.at(number).is_over = true;
+}
+
+void CommandLog::give_up(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  commands_.at(number).is_over = true;
+}
+
+bool CommandLog::is_busy() const {
+  const std::lock_guard lock(mutex_);
+  return !std::ranges::all_of(commands_, &LoggedCommand::is_over);
 }
 
 bool CommandLog::amend(CommandEnd end) {

@@ -217,7 +217,10 @@ Result<Outcome> Task::run_plan(const Plan& plan, Backend& backend, const RunOpti
   if (on_run) on_run(run.get());
   Result<Outcome> outcome = run->wait();
   if (on_run) on_run(nullptr);
-  if (!outcome) return outcome;
+  if (!outcome) {
+    log_->give_up(number);
+    return outcome;
+  }
   CommandEnd end{.exit_code = {},
                  .failure = failure_of(plan, *outcome),
                  .hermetic = was_hermetic(plan, *outcome)};
@@ -252,7 +255,14 @@ Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
   return entries;
 }
 
+// What is moved while somebody writes to it would be something else a moment later.
+Result<void> Task::check_idle() const {
+  if (!log_->is_busy()) return {};
+  return invalid("a command of the task is still running", "wait for it, or end it, first");
+}
+
 Result<void> Task::keep_changes(const std::string& directory) {
+  TRY(check_idle());
   const std::string upper = worktree_path() + "/upper";
   {
     const Unlocked unlocked(AT_FDCWD, upper);
@@ -265,6 +275,7 @@ Result<void> Task::freeze(const std::string& name, Cache& cache) {
   if (log_->commands().empty())
     return invalid("nothing was run in the task yet: there is nothing to freeze",
                    "run a command that makes something first");
+  TRY(check_idle());
   // Two setups of one task may have made different things.
   std::string content = TRY(stable_hash());
   const std::vector<std::pair<std::string, std::vector<std::string>>> parts = {
