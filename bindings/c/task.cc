@@ -35,7 +35,8 @@ struct hermetic_task {
   hermetic::task::TaskRecord record;
   hermetic::Outcome outcome;
   bool cleaned = false;
-  bool kept = false;  // the changes are elsewhere
+  bool kept = false;                           // the changes are elsewhere
+  std::optional<hermetic::Error> unread = {};  // why nobody knows what was there when it went
 };
 
 namespace hermetic::c {
@@ -128,6 +129,7 @@ Result<hermetic_spec*> spec_of(hermetic_task& handle, std::vector<std::string> c
 
 // The worktree is read as it is now; once it is gone, what was read last stands.
 Result<void> read_record(hermetic_task& handle) {
+  if (handle.unread) return *handle.unread;
   TRY(task::read_commands(*handle.task, handle.record));
   if (handle.cleaned || handle.kept) return {};
   handle.record.changes = TRY(handle.task->changes());
@@ -137,10 +139,12 @@ Result<void> read_record(hermetic_task& handle) {
 
 Result<void> clean_up(hermetic_task& handle) {
   if (handle.cleaned) return {};
-  TRY(read_record(handle));
+  // What cannot be read goes, too; but no manifest says that it was not there.
+  if (Result<void> read = read_record(handle); !read) handle.unread = std::move(read).error();
   handle.record.certificate = handle.task->clean_up();
   handle.cleaned = true;
-  if (handle.record.certificate.left.empty()) return {};
+  if (handle.record.certificate.left.empty())
+    return handle.unread ? Result<void>(*handle.unread) : Result<void>();
   return system_error("something of the task is left: " + handle.record.certificate.left.front(), 0,
                       "hermetic gc tries again");
 }

@@ -256,6 +256,21 @@ def test_what_a_command_still_writes_is_neither_frozen_nor_kept(task, tmp_path):
         assert run.run(["test", "-s", "growing"]).returncode == 0
 
 
+def test_a_task_whose_changes_cannot_be_read_is_removed_all_the_same(task, cache):
+    run = task()
+    run.setup()
+    run.run(["touch", "new"], check=True)
+    place = run.scratch_base
+    upper = run.worktree_path / "upper"
+    shutil.rmtree(upper)
+    upper.touch()
+    with pytest.raises(hermetic.SystemFailure, match="Not a directory"):
+        run.cleanup()
+    assert not place.exists()
+    assert os.listdir(cache / "journals") == []
+    run.cleanup()
+
+
 def test_changes_can_be_kept(task, tmp_path):
     with task() as run:
         run.run(["sh", "-c", "echo new >changed.txt"], check=True)

@@ -234,8 +234,10 @@ class HermeticRun:
             try:
                 _native.call("hermetic_task_clean_up", self._there())
             finally:
-                self._manifest = self.manifest
-                self._free()
+                try:
+                    self._manifest = self.manifest
+                finally:
+                    self._free()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
