@@ -64,7 +64,8 @@ class RequestReader {
       if (found.contains(key))
         return refuse(std::string("has a '") + key + "' in its 'spec', which is for all commands");
     if (!found.contains("version")) found["version"] = 1;
-    draft = TRY(parse_project(found.dump(), "spec", "/"))
+    // Escaped: what JSON may have as it is, YAML may not.
+    draft = TRY(parse_project(found.dump(-1, ' ', true), "spec", "/"))
     .defaults;
     return {};
   }

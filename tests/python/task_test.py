@@ -256,6 +256,16 @@ def test_what_a_command_still_writes_is_neither_frozen_nor_kept(task, tmp_path):
         assert run.run(["test", "-s", "growing"]).returncode == 0
 
 
+def test_a_name_is_not_cut_at_a_zero_byte(task, tmp_path):
+    with task() as run:
+        run.run(["touch", "new"], check=True)
+        with pytest.raises(ValueError, match="null byte"):
+            run.keep_changes(f"{tmp_path}/kept\0more")
+        with pytest.raises(ValueError, match="null byte"):
+            run.freeze("cut\0more")
+        assert not (tmp_path / "kept").exists()
+
+
 def test_a_task_whose_changes_cannot_be_read_is_removed_all_the_same(task, cache):
     run = task()
     run.setup()
@@ -302,6 +312,12 @@ def test_requests_that_could_be_read_in_two_ways_are_refused(task, repository, t
         _native.call("hermetic_task_new", b'{"task_id": "a", "task_id": "b"}')
     with task(spec={"version": 1, "limits": {"wall_time": "60s"}}) as run:
         run.run(["true"], check=True)
+
+
+def test_texts_of_a_spec_are_given_as_they_are(task):
+    odd = "a\x7fb\x85c\u2028d\ufeffe\U0001f600\tf"
+    with task(spec={"environment": {"set": {"ODD": odd}}}) as run:
+        assert run.run(["printenv", "ODD"], capture_output=True).stdout.decode() == odd + "\n"
 
 
 def test_a_task_is_set_up_once_and_not_used_when_it_is_gone(task):

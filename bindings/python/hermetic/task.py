@@ -212,13 +212,14 @@ class HermeticRun:
     def keep_changes(self, directory: PathLike) -> None:
         """Keeps the changed files in a directory that is not there yet. Call it last."""
         with self._alone():
-            _native.call("hermetic_task_keep_changes", self._there(), os.fsencode(_absolute(directory)))
+            _native.call("hermetic_task_keep_changes", self._there(),
+                         _native.checked(os.fsencode(_absolute(directory))))
 
     def freeze(self, name: str) -> None:
         """Freezes what was made so far, for the `snapshot` of other tasks, and ends this one."""
         with self._alone():
             self._manifest = self.manifest
-            _native.call("hermetic_task_freeze", self._there(), name.encode())
+            _native.call("hermetic_task_freeze", self._there(), _native.checked(name.encode()))
             self._free()
 
     def cleanup(self) -> None:
