@@ -65,9 +65,18 @@ Result<void> write_file_whole(const std::string& path, std::string_view text) {
   // A pipe or /dev/stdout cannot be renamed over, and nobody reads half of a pipe.
   struct stat status = {};
   const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  const std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
-  const UniqueFd file(
-      ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
+  std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
+  const auto open_it = [&] {
+    return UniqueFd(
+        ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
+  };
+  UniqueFd file = open_it();
+  // Of another thread, or of one who had our number and was killed: in a container, all have it.
+  constexpr int kMostOthers = 100;
+  for (int other = 2; !file.is_open() && errno == EEXIST && other < kMostOthers; ++other) {
+    name = fmt::format("{}.hermetic-{}-{}", path, ::getpid(), other);
+    file = open_it();
+  }
   if (!file.is_open()) return failed(errno);
   int os_error = 0;
   while (!text.empty() && os_error == 0) {
