@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "hermetic/base/quiet_thread.h"
+
 namespace hermetic::cli {
 
 // Threads that are started from now on inherit the mask: the signals come here only. What is
@@ -20,8 +22,7 @@ StopSignals::StopSignals(std::function<void()> stop) {
   ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
   signals_ = UniqueFd(::signalfd(-1, &wanted, SFD_CLOEXEC));
   over_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
-  if (!signals_.is_open() || !over_.is_open()) return;
-  thread_ = std::thread([this, stop = std::move(stop)] {
+  const auto listen = [this, stop = std::move(stop)] {
     for (;;) {
       std::array<pollfd, 2> ready = {{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                                       {.fd = over_.get(), .events = POLLIN, .revents = 0}}};
@@ -30,7 +31,10 @@ StopSignals::StopSignals(std::function<void()> stop) {
       signalfd_siginfo info = {};
       if (ready[0].revents != 0 && ::read(signals_.get(), &info, sizeof info) > 0) stop();
     }
-  });
+  };
+  if (signals_.is_open() && over_.is_open()) thread_ = start_quiet_thread(listen);
+  // Who cannot be stopped in good order is stopped all the same: the next who comes clears up.
+  if (!thread_.joinable()) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 StopSignals::~StopSignals() {

@@ -218,6 +218,11 @@ EOF
   [[ $output == *"which is no step above it"* ]]
 }
 
+@test "where no more threads can be had, the gate goes on with those that there are" {
+  { echo 'hermetic_steps:'; for i in $(seq 60); do echo "  - {id: s$i, command: 'true'}"; done; } | write_policy
+  (ulimit -v 400000 && gate --jobs 60)
+}
+
 @test "version 2: timeouts, limits, and a spec or target of its own" {
   write_policy 2 <<'EOF'
 hermetic_steps:

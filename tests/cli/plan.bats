@@ -30,3 +30,25 @@ PYTHON
   run -0 script --quiet --return --command "$HERMETIC_PROGRAM plan --spec hermetic.yaml --color never" /dev/null
   [[ $output != *"${escape}3"* ]]
 }
+
+# Whether somebody else watches is tried in a thread of its own, if a filter is around us.
+@test "a user who has no process left is told what the host cannot do" {
+  run -0 python3 - "$HERMETIC_PROGRAM" plan -- true <<'PYTHON'
+import ctypes
+import os
+import resource
+import struct
+import sys
+libc = ctypes.CDLL(None)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(allow)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+os.chdir("/")  # which everybody may read
+os.execv(sys.argv[1], sys.argv[1:])
+PYTHON
+}

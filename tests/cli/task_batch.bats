@@ -526,3 +526,12 @@ few_threads() {
   nothing_left
 }
 @test "where no more threads can be had, a batch goes on with those that there are" { as_both few_threads; }
+
+no_process_left() {
+  line a true >tasks.jsonl
+  local code=0
+  "${prefix[@]}" prlimit --nproc=1 "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --quiet || code=$?
+  [ "$code" = 125 ] || ((EUID == 0 && ${#prefix[@]} == 0 && code == 0)) # no such limit holds for root
+  nothing_left
+}
+@test "where the user has no process left, a batch says so and leaves nothing" { as_both no_process_left; }

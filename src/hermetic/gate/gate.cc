@@ -7,10 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "hermetic/base/text.h"
+#include "hermetic/base/work_at_once.h"
 #include "hermetic/gate/step_files.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
@@ -305,11 +305,8 @@ Result<Report> Gate::run(EvidenceFolder& folder) {
       changed.notify_all();
     }
   };
-  std::vector<std::thread> threads;
-  const std::size_t jobs = std::clamp<std::size_t>(options_.jobs, 1, wanted.size());
-  for (std::size_t i = 1; i < jobs; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  work_at_once(std::clamp<std::size_t>(options_.jobs, 1, std::max<std::size_t>(wanted.size(), 1)),
+               work);
   if (failure) return *failure;
 
   Report report{.title = "hermetic gate",

@@ -7,15 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
-#include "hermetic/base/quiet_thread.h"
 #include "hermetic/base/text.h"
+#include "hermetic/base/work_at_once.h"
 #include "hermetic/record/usage_json.h"
 #include "hermetic/run/event.h"
 
@@ -187,34 +186,6 @@ void Batch::work() {
   }
 }
 
-// Where not all threads can be had, with some of those that there are: each task needs processes
-// and memory of its own, and they get what the others give back. The caller is one of them.
-void Batch::work_at_once(std::size_t count) {
-  constexpr std::size_t kRoom = 16;
-  std::vector<std::thread> helpers;
-  helpers.reserve(count);
-  std::atomic<std::size_t> wanted = 0;  // not known yet
-  std::atomic<bool> begin = false;
-  while (helpers.size() + 1 < count) {
-    std::thread helper = start_quiet_thread([this, &wanted, &begin, place = helpers.size() + 1] {
-      wanted.wait(0);
-      if (place >= wanted) return;
-      begin.wait(false);
-      work();
-    });
-    if (!helper.joinable()) break;
-    helpers.push_back(std::move(helper));
-  }
-  if (helpers.size() + 1 < count) count = std::max<std::size_t>(helpers.size() / kRoom, 1);
-  wanted = count;
-  wanted.notify_all();
-  for (; helpers.size() + 1 > count; helpers.pop_back()) helpers.back().join();
-  begin = true;
-  begin.notify_all();
-  work();
-  for (std::thread& helper : helpers) helper.join();
-}
-
 // What there is to do, and what of it is done.
 Result<void> Batch::find_work() {
   StoppableBackend backend(backend_, stopper_);
@@ -246,7 +217,8 @@ Result<BatchProgress> Batch::run(const std::function<void(const BatchProgress&)>
   cache_.give_up_when([this] { return stopper_.is_stopped(); });
   const Result<void> found = find_work();
   if (found)
-    work_at_once(std::clamp<std::size_t>(options_.jobs, 1, std::max<std::size_t>(todo_.size(), 1)));
+    work_at_once(std::clamp<std::size_t>(options_.jobs, 1, std::max<std::size_t>(todo_.size(), 1)),
+                 [this] { work(); });
   cache_.give_up_when({});
   if (!found) return found.error();
   const Result<void> in_order = results_->finish();

@@ -84,7 +84,6 @@ class Batch {
   [[nodiscard]] WorkReader reader(Backend& backend);
   Result<Task> set_up(std::size_t place);
   void work();
-  void work_at_once(std::size_t count);
   void run_task(std::size_t place);
   Result<BatchResult> try_task(std::size_t place, const std::string& name, Attempt& attempt);
   void give_up(std::size_t place, unsigned attempts, const Error& error);

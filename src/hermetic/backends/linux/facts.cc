@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "hermetic/backends/linux/kernel.h"
+#include "hermetic/base/quiet_thread.h"
 #include "hermetic/base/text.h"
 #include "hermetic/spec/builtin_view.h"
 
@@ -80,14 +81,16 @@ std::string why_no_listener() {
   // Somebody does, and may listen, too. A filter holds for the thread that loads it: this one ends.
   long listener = -1;
   int reason = 0;
-  std::thread trial([&] {
+  const auto try_it = [&] {
     sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const sock_fprog program = {.len = 1, .filter = &allow};
     (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     listener =
         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
     reason = errno;
-  });
+  };
+  std::thread trial = start_quiet_thread(try_it);
+  if (!trial.joinable()) return "no thread can be had to try it: the user has no process left";
   trial.join();
   if (listener >= 0) ::close(static_cast<int>(listener));
   if (listener >= 0) return "";
