@@ -53,3 +53,37 @@ nothing_left() {
   [ ! -e scratch ]
   [ -z "$(ls "$HERMETIC_CACHE/journals")" ]
 }
+
+# A server of this folder: Python comes as the input, and writes its port when it listens. $server is to be killed.
+# shellcheck disable=SC2034 # for those who load this
+begin_server() {
+  rm -f port
+  python3 -u - >port 2>/dev/null 3>&- <<<"$(cat)" &
+  server=$!
+  for _ in $(seq 200); do
+    if [ -s port ]; then break; fi
+    sleep 0.05
+  done
+  port=$(cat port)
+  [ -n "$port" ]
+}
+
+# An index of packages in 'simple', with one in it; requirements.lock asks for that.
+make_index() {
+  mkdir -p simple/tiny
+  python3 - <<'SCRIPT'
+import base64, hashlib, zipfile
+name = "tiny-1.0-py3-none-any.whl"
+about = "tiny-1.0.dist-info/"
+files = {"tiny.py": b"value = 42\n", about + "METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+         about + "WHEEL": b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+files[about + "RECORD"] = "".join(f"{k},sha256={digest(v)},{len(v)}\n" for k, v in files.items()).encode() + about.encode() + b"RECORD,,\n"
+with zipfile.ZipFile("simple/tiny/" + name, "w") as archive:
+    for path, text in files.items():
+        archive.writestr(path, text)
+whole = hashlib.sha256(open("simple/tiny/" + name, "rb").read()).hexdigest()
+open("simple/tiny/index.html", "w").write(f'<a href="{name}#sha256={whole}">{name}</a>')
+open("requirements.lock", "w").write(f"tiny==1.0 --hash=sha256:{whole}\n")
+SCRIPT
+}

@@ -377,34 +377,14 @@ tried_until_it_works() {
 @test "what could not be set up at first is tried until it works, and counted" { as_both tried_until_it_works; }
 
 @test "packages come from an index, which is all that can be reached then" {
-  mkdir -p simple/tiny
-  python3 - <<'SCRIPT'
-import base64, hashlib, zipfile
-name = "tiny-1.0-py3-none-any.whl"
-about = "tiny-1.0.dist-info/"
-files = {"tiny.py": b"value = 42\n", about + "METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
-         about + "WHEEL": b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
-files[about + "RECORD"] = "".join(f"{k},sha256={digest(v)},{len(v)}\n" for k, v in files.items()).encode() + about.encode() + b"RECORD,,\n"
-with zipfile.ZipFile("simple/tiny/" + name, "w") as archive:
-    for path, text in files.items():
-        archive.writestr(path, text)
-whole = hashlib.sha256(open("simple/tiny/" + name, "rb").read()).hexdigest()
-open("simple/tiny/index.html", "w").write(f'<a href="{name}#sha256={whole}">{name}</a>')
-open("requirements.lock", "w").write(f"tiny==1.0 --hash=sha256:{whole}\n")
-SCRIPT
-  python3 -u - >port 2>/dev/null 3>&- <<'SERVER' &
+  make_index
+  begin_server <<'SERVER'
 import http.server
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
 print(server.server_port)
 server.serve_forever()
 SERVER
-  server=$!
-  for _ in $(seq 100); do
-    if [ -s port ]; then break; fi
-    sleep 0.05
-  done
-  run hermetic task run --repo repo --task-id i --lockfile requirements.lock --index "http://127.0.0.1:$(cat port)/simple" -- \
+  run hermetic task run --repo repo --task-id i --lockfile requirements.lock --index "http://127.0.0.1:$port/simple" -- \
     python -c 'import tiny; print(tiny.value)'
   kill "$server"
   [ "$output" = 42 ]
