@@ -120,6 +120,40 @@ changed_sources() {
   [ "$(values run_id)" = "$(tail -n 1 first)" ]
 }
 
+# The index puts the first lockfile back as soon as somebody asks for what the second one wants: who looks before and
+# after sees the first.
+@test "a result is that of what its task was made of, whoever puts it back" {
+  make_index
+  begin_server <<'SERVER'
+import http.server
+import os
+class Index(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        open("lock.new", "w").write("# one\n")
+        os.rename("lock.new", "lock")
+        super().do_GET()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+print(server.server_port)
+server.serve_forever()
+SERVER
+  { line a "sleep 2.$$"; line b 'python -m pip list'; } >tasks.jsonl
+  echo '# one' >lock
+  begin_batch --jobs 1 --lockfile lock --index "http://127.0.0.1:$port/simple"
+  for _ in $(seq 400); do
+    if pgrep -f "^sleep 2.$$" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  cp requirements.lock lock
+  wait "$pid"
+  [ "$(cat lock)" = '# one' ]
+  batch --lockfile lock --index "http://127.0.0.1:$port/simple"
+  kill "$server"
+  local manifest
+  manifest=out/$(values folder | tail -n 1)/manifest.json
+  [ "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["lockfile_sha"])' "$manifest")" = \
+    "$(sha256sum <lock | cut -d ' ' -f 1)" ]
+}
+
 @test "what a wheel changes that no hash pins is done again" {
   plain_tasks
   echo '# nothing' >lock

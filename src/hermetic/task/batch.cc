@@ -59,7 +59,7 @@ Result<Task> Batch::set_up(std::size_t place) {
   TaskRequest request = tasks_[place].request;
   for (int i = 0; i < kMostChanges; ++i) {
     Task prepared = TRY(Task::set_up(request, cache_, making));
-    Work now = reader(making).look_at(request, &prepared.config());
+    Work now = reader(making).look_at(request, &prepared);
     const bool is_same = now.digest == work_[place].digest;
     work_[place] = std::move(now);
     if (is_same) return prepared;

@@ -190,9 +190,11 @@ Result<Snapshot> find_snapshot(const std::string& name, const Ground& ground, Ca
   return snapshot;
 }
 
+std::string facts_of(const Snapshot& snapshot) { return snapshot.layers.front().facts; }
+
 Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache) {
-  return TRY(with_all_below(name, cache))
-  .layers.front().facts;
+  const Snapshot snapshot = TRY(with_all_below(name, cache));
+  return facts_of(snapshot);
 }
 
 }  // namespace hermetic::task

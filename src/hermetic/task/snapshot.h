@@ -40,6 +40,7 @@ struct Snapshot {
                                              Cache& cache);
 
 // What a snapshot is and what it lies over, as a text that is the same for equal ones.
+[[nodiscard]] std::string facts_of(const Snapshot& snapshot);
 [[nodiscard]] Result<std::string> facts_of_snapshot(const std::string& name, Cache& cache);
 
 }  // namespace hermetic::task

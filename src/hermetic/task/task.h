@@ -106,6 +106,7 @@ class Task {
   [[nodiscard]] const std::string& base_commit() const { return base_commit_; }
   [[nodiscard]] const PythonEnvironment& environment() const { return environment_; }
   [[nodiscard]] const std::optional<NodeEnvironment>& node() const { return node_; }
+  [[nodiscard]] const std::optional<Snapshot>& snapshot() const { return snapshot_; }
   [[nodiscard]] const TaskConfig& config() const { return config_; }
   [[nodiscard]] const std::string& run_id() const { return folder_.run(); }
   [[nodiscard]] const std::string& scratch_path() const { return scratch_path_; }

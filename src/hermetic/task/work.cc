@@ -94,11 +94,13 @@ void WorkReader::Parts::add(const char* key, const Result<std::string>& text) {
   digests[key] = sha256(text ? *text : to_string(text.error()));
 }
 
-void WorkReader::add_environments(const TaskRequest& request, Parts& parts) {
+void WorkReader::add_environments(const TaskRequest& request, const Task* made, Parts& parts) {
   const PythonRequest& python = request.python;
   parts.add("interpreter", contents_.digest_of(python.interpreter));
   parts.add("interpreter_path", real_path_of(python.interpreter));  // its library lies beside it
-  if (!python.lockfile.empty()) parts.add("lockfile", contents_.digest_of(python.lockfile));
+  if (!python.lockfile.empty())
+    parts.add("lockfile", made != nullptr ? Result<std::string>(made->environment().lockfile_sha)
+                                          : contents_.digest_of(python.lockfile));
   std::string places = python.index;
   for (const std::string& wheels : python.wheels) {
     const Result<std::string> place = real_path_of(wheels);
@@ -111,13 +113,15 @@ void WorkReader::add_environments(const TaskRequest& request, Parts& parts) {
   if (!request.node.cache.empty()) parts.add("node_cache", real_path_of(request.node.cache));
   if (request.node.lockfile.empty()) return;
   const Result<std::string> lockfile = real_path_of(request.node.lockfile);
-  parts.add("node", lockfile ? contents_.digest_of(*lockfile) : lockfile);
+  const bool is_read = made != nullptr && made->node();
+  if (is_read) parts.add("node", made->node()->lockfile_sha);
+  if (!is_read) parts.add("node", lockfile ? contents_.digest_of(*lockfile) : lockfile);
   if (lockfile)
     parts.add("node_package",
               contents_.digest_of(std::string(parent_of(*lockfile)) + "/package.json"));
 }
 
-Work WorkReader::look_at(TaskRequest& request, const TaskConfig* config) {
+Work WorkReader::look_at(TaskRequest& request, const Task* made) {
   Parts parts;
   parts.add("version", std::string("1"));
   parts.add("backend", std::string(backend_.name()));
@@ -137,11 +141,12 @@ Work WorkReader::look_at(TaskRequest& request, const TaskConfig* config) {
   std::string sparse;
   for (const std::string& directory : request.sparse) sparse += sha256(directory);
   parts.add("sparse", sparse);
-  add_environments(request, parts);
+  add_environments(request, made, parts);
   if (!request.config.empty())
-    parts.add("config",
-              config ? Result<std::string>(meaning_of(*config)) : config_of(request.config));
-  if (!request.from.empty()) parts.add("snapshot", snapshot_of(request.from));
+    parts.add("config", made != nullptr ? meaning_of(made->config()) : config_of(request.config));
+  if (!request.from.empty())
+    parts.add("snapshot", made != nullptr && made->snapshot() ? facts_of(*made->snapshot())
+                                                              : snapshot_of(request.from));
   return {.digest = sha256(canonical_json(json(parts.digests))), .error = std::move(parts.error)};
 }
 

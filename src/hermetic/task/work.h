@@ -37,9 +37,9 @@ class WorkReader {
   WorkReader(std::string also, Cache& cache, Backend& backend, Contents& contents)
       : also_(std::move(also)), cache_(cache), backend_(backend), contents_(contents) {}
 
-  // The request is bound to the commits that its revision and its base stand for now. `config` is
-  // what its config says, if somebody has read it.
-  [[nodiscard]] Work look_at(TaskRequest& request, const TaskConfig* config = nullptr);
+  // The request is bound to the commits that its revision and its base stand for now. Of a task
+  // that was made of it, what that has read counts, and not what is there now.
+  [[nodiscard]] Work look_at(TaskRequest& request, const Task* made = nullptr);
 
  private:
   // A digest for each thing that counts.
@@ -48,7 +48,7 @@ class WorkReader {
     std::optional<Error> error;
     void add(const char* key, const Result<std::string>& text);
   };
-  void add_environments(const TaskRequest& request, Parts& parts);
+  void add_environments(const TaskRequest& request, const Task* made, Parts& parts);
   Result<Source> source_of(const std::string& repository, const std::string& revision);
   Result<std::string> config_of(const std::string& file);
   Result<std::string> snapshot_of(const std::string& name);
