@@ -175,6 +175,48 @@ submodules_are_there() {
 }
 @test "submodules are there if the source has them, as soon as it has them" { as_both submodules_are_there; }
 
+# As `git submodule add` leaves what was cloned there before.
+inner_submodules_are_there() {
+  local name
+  for name in deep library; do
+    git init --quiet "$name"
+    echo "$name" >"$name/code"
+    git -C "$name" add .
+    git -C "$name" commit --quiet -m "$name"
+  done
+  git clone --quiet "$PWD/deep" library/inner
+  git -C library submodule --quiet add "$PWD/deep" inner
+  git -C library commit --quiet -m inner
+  git init --quiet project
+  repo=$PWD/project
+  git clone --quiet "$PWD/library" 'project/path of/it'
+  git clone --quiet "$PWD/deep" 'project/path of/it/inner'
+  git -C project submodule --quiet add "$PWD/library" 'path of/it'
+  git -C project commit --quiet -m project
+  [ -d 'project/path of/it/.git' ]
+  [ -d 'project/path of/it/inner/.git' ]
+  task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = library
+    test -z "$(git status --porcelain)"; cd "path of/it"; test "$(git log -1 --format=%s)" = inner; cat inner/code' >said
+  [ "$(cat said)" = deep ]
+  [ "$(value m.json submodules_missing)" = None ]
+  # What comes to one later is there.
+  echo new >library/code
+  git -C library commit --quiet -am new
+  git -C project update-index --cacheinfo "160000,$(git -C library rev-parse HEAD),path of/it"
+  git -C project commit --quiet -m update
+  task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
+  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+  git -C 'project/path of/it' fetch --quiet
+  task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = new'
+  [ "$(value m.json submodules_missing)" = None ]
+  # A link leads to nobody else's.
+  mv 'project/path of/it' other
+  ln -s "$PWD/other" 'project/path of/it'
+  task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
+  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+}
+@test "submodules that have their repository in the worktree are there" { as_both inner_submodules_are_there; }
+
 stale_submodules() {
   git init --quiet library
   git -C library commit --quiet --allow-empty -m library

@@ -21,8 +21,9 @@ namespace {
 // out is what the commit says, whatever the source's files hold. Of the source, objects are
 // borrowed and nothing else: a setting of its own, such as a remote that is asked for what is
 // missing, would be a command of its own, run while the tree is made. $1: its folder with the
-// objects, $2: the commit, $3: a line for each directory, if not all are wanted. A submodule that
-// the source has is made in the same way, at the commit that is recorded; its name and path are the
+// objects, $2: the commit, $3: a line for each directory, if not all are wanted, $4: the source's
+// worktree, $5: a line for each submodule that has its repository there. A submodule that the
+// source has is made in the same way, at the commit that is recorded; its name and path are the
 // commit's, so they are taken for no more than what git has there. What the source does not have is
 // told by the word 'lacks', and nothing more is done.
 constexpr const char* kCheckoutScript = R"sh(set -eu
@@ -32,8 +33,11 @@ has() { # SOURCE OBJECT
   ln -s "$1/objects" "$probe/objects"
   GIT_ALTERNATE_OBJECT_DIRECTORIES=$probe/objects git -C "$probe" cat-file -e "$2" 2>/dev/null
 }
-check_out() { # SOURCE COMMIT: into the current directory
-  local source=$1 commit=$2 name path entry borrowed
+inner_of() { # PATH: the repository that a submodule has in the worktree, if it has
+  if printf '%s\n' "$inside" | grep -qxF -e "$1"; then printf '%s' "$top/$1/.git"; fi
+}
+check_out() { # SOURCE COMMIT BELOW: into the current directory, which is there from the top
+  local source=$1 commit=$2 below=$3 name path entry borrowed inner stale
   git init -q --template= --object-format="$format" .
   if [ -f "$source/shallow" ]; then cp "$source/shallow" .git/shallow; fi
   borrowed=$(mktemp -d)/objects # a name without colons and quotes
@@ -59,21 +63,21 @@ check_out() { # SOURCE COMMIT: into the current directory
       [ "$(git ls-tree -z --name-only HEAD -- "$path" 2>/dev/null | tr -d '\0')" = "$path" ] || continue
       case $(git ls-tree HEAD -- "$path") in 160000*) ;; *) continue ;; esac
       entry=$(git ls-tree HEAD -- "$path" | cut -d' ' -f3 | cut -f1)
-      case /$name/ in
-        */../*) ;;
-        *)
-          if [ -d "$source/modules/$name/objects" ]; then
-            if has "$source/modules/$name" "$entry^{commit}"; then
-              (cd "./$path" && check_out "$source/modules/$name" "$entry")
-              continue
-            fi
-            echo stale
-          fi ;;
-      esac
+      inner= stale=
+      case /$name/ in */../*) ;; *) inner=$source/modules/$name ;; esac
+      for inner in "$inner" "$(inner_of "$below$path")"; do
+        if [ -z "$inner" ] || [ ! -d "$inner/objects" ]; then continue; fi
+        if has "$inner" "$entry^{commit}"; then
+          (cd "./$path" && check_out "$inner" "$entry" "$below$path/")
+          continue 2
+        fi
+        stale=stale
+      done
+      if [ -n "$stale" ]; then echo stale; fi
       printf 'missing %s\n' "$name"
     done
 }
-format=sha1 sparse=$3
+format=sha1 sparse=$3 top=$4 inside=$5
 if [ ${#2} = 64 ]; then format=sha256; fi
 probe=$(mktemp -d)
 git init -q --template= --object-format="$format" "$probe"
@@ -86,7 +90,7 @@ printf %s "$sparse" | while IFS= read -r directory; do
 done | head -n 1 >"$probe/lacks"
 cat "$probe/lacks"
 if [ -s "$probe/lacks" ]; then exit; fi
-check_out "$1" "$2"
+check_out "$1" "$2" ""
 echo "tree $(git rev-parse 'HEAD^{tree}')"
 )sh";
 
@@ -139,7 +143,19 @@ std::vector<std::string> folders_of(const Repository& source) {
   };
   add(source.common);
   for (const std::string& objects : source.objects) add(objects);
+  for (const std::string& path : inner_submodules(source))
+    add(fmt::format("{}/{}/.git", source.worktree, path));
   return folders;
+}
+
+// Which submodules have a repository in the worktree, and what that holds.
+std::string state_of_inner_submodules(const Repository& source) {
+  std::string text;
+  for (const std::string& path : inner_submodules(source)) {
+    const std::string git = fmt::format("{}/{}/.git", source.worktree, path);
+    text += fmt::format("{}\n{}{}", path, extent_of(git), state_of_submodules(git));
+  }
+  return text;
 }
 
 // In one order and one spelling: who names the same directories gets the same tree.
@@ -215,17 +231,21 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   for (const std::string& directory : checkout.directories) wanted += directory + "\n";
   const Repository source = TRY(find_repository(repository));
   checkout.commit = TRY(resolve(source, revision, backend));
+  std::string inside;
+  for (const std::string& path : inner_submodules(source)) inside += path + "\n";
   // What the script makes of a commit is part of what the tree is made of.
-  std::string key = sha256(fmt::format("{}\n{}\n{}\n{}\n{}", checkout.commit, source.common,
-                                       extent_of(source.common), wanted, kCheckoutScript));
+  std::string key = sha256(fmt::format("{}\n{}\n{}{}\n{}\n{}", checkout.commit, source.common,
+                                       extent_of(source.common), state_of_inner_submodules(source),
+                                       wanted, kCheckoutScript));
   const auto make = [&](const std::string& place) -> Result<std::string> {
-    const std::string said = TRY(prepare(
-        {.what = fmt::format("the checkout of {}", checkout.commit),
-         .command = {"sh", "-c", kCheckoutScript, "sh", source.common, checkout.commit, wanted},
-         .inputs = folders_of(source),
-         .tree = kWorktree,
-         .place = place},
-        backend));
+    const std::string said =
+        TRY(prepare({.what = fmt::format("the checkout of {}", checkout.commit),
+                     .command = {"sh", "-c", kCheckoutScript, "sh", source.common, checkout.commit,
+                                 wanted, source.worktree, inside},
+                     .inputs = folders_of(source),
+                     .tree = kWorktree,
+                     .place = place},
+                    backend));
     return whole(said, checkout, source);
   };
   checkout.cached = TRY(cache.get("checkout", key, make));
@@ -244,7 +264,8 @@ Result<Source> find_source(const std::string& repository, const std::string& rev
   const Repository source = TRY(find_repository(repository));
   return Source {
     .commit = TRY(resolve(source, revision, backend))
-    , .extent = sha256(extent_of(source.common) + state_of_submodules(source.common + "/modules"))
+    , .extent = sha256(extent_of(source.common) + state_of_submodules(source.common + "/modules") +
+                       state_of_inner_submodules(source))
   };
 }
 

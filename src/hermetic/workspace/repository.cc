@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 
 #include "hermetic/base/file_text.h"
@@ -66,7 +67,58 @@ void add_alternates(const std::string& objects, std::vector<std::string>& found)
   }
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t begin = std::min(text.find_first_not_of(kBlank), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+}
+
+// The paths that a file '.gitmodules' names. What is written in an odd way is passed over.
+std::vector<std::string> paths_of_submodules(const std::string& file) {
+  std::vector<std::string> paths;
+  const Result<std::string> text = read_whole_file(file);
+  std::string_view rest = text ? std::string_view(*text) : "";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "path") continue;
+    std::string_view path = trimmed(line.substr(equals + 1));
+    if (path.size() > 1 && path.starts_with('"') && path.ends_with('"'))
+      path = path.substr(1, path.size() - 2);
+    while (path.ends_with('/')) path.remove_suffix(1);
+    if (!path.empty() && path.find_first_of("\\\"") == std::string_view::npos)
+      paths.emplace_back(path);
+  }
+  return paths;
+}
+
+// Each place is looked at once: who writes such files can name one in very many ways.
+void look_for_submodules(const std::string& top, const std::string& below, int depth,
+                         std::set<std::string>& seen) {
+  constexpr int kDeepest = 32;
+  constexpr std::size_t kMost = 10'000;
+  if (depth > kDeepest) return;
+  for (const std::string& name : paths_of_submodules(top + "/" + below + ".gitmodules")) {
+    const std::string path = below + name;
+    if (seen.size() >= kMost) return;
+    if (!seen.insert(path).second || real(top + "/" + path) != top + "/" + path) continue;
+    look_for_submodules(top, path + "/", depth + 1, seen);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> inner_submodules(const Repository& repository) {
+  std::set<std::string> seen;
+  if (!repository.worktree.empty()) look_for_submodules(repository.worktree, "", 0, seen);
+  std::erase_if(seen, [&](const std::string& path) {
+    const std::string git = fmt::format("{}/{}/.git", repository.worktree, path);
+    return real(git) != git || !is_directory(git + "/objects");
+  });
+  return {seen.begin(), seen.end()};
+}
 
 bool is_commit(std::string_view text) {
   constexpr std::size_t kSha1 = 40;
@@ -83,6 +135,7 @@ Result<Repository> find_repository(const std::string& path) {
     git = absolute(line.substr(kFolder.size()), path);
   else if (!is_directory(git))
     git = path;  // one without a worktree
+  if (git != path) repository.worktree = real(path);
   repository.git = real(git);
   repository.common = repository.git;
   if (const std::string common = first_line_of(git + "/commondir"); !common.empty())

@@ -65,6 +65,44 @@ TEST_F(Repositories, OfASubmodule) {
   EXPECT_EQ(head("r/sub"), kCommit);
 }
 
+TEST_F(Repositories, HaveSubmodulesInTheirWorktree) {
+  repository("r/.git", kCommit);
+  dir.file("r/.gitmodules", R"([submodule "a"]
+  path = a dir/sub/
+	path="quoted"
+  path = ../outside
+  path = /absolute
+  path = .
+  path = linked
+  path = a dir/../quoted
+  path = odd\tname
+  path = missing
+  path = file
+  url = quoted
+)");
+  for (const char* sub : {"r/a dir/sub", "r/a dir/sub/inner", "r/quoted", "outside", "elsewhere"})
+    repository(std::string(sub) + "/.git", kCommit);
+  dir.file("r/a dir/sub/.gitmodules", "path = inner\n");
+  dir.file("r/file/.git", "gitdir: ../.git/modules/file\n");
+  dir.link("r/linked", dir / "elsewhere");
+  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()),
+              ElementsAre("a dir/sub", "a dir/sub/inner", "quoted"));
+}
+
+TEST_F(Repositories, AreLookedAtOnceForSubmodulesHoweverOftenTheyAreNamed) {
+  repository("r/.git", kCommit);
+  constexpr int kDeep = 30;
+  std::string place = "r";
+  for (int i = 0; i < kDeep; ++i, place += "/d") {
+    std::string all;
+    for (std::string path = "d"; path.size() < std::size_t{2} * kDeep; path += "/d")
+      all += "path = " + path + "\npath = " + path + "\n";
+    dir.directory(place);
+    dir.file(place + "/.gitmodules", all);
+  }
+  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()), IsEmpty());
+}
+
 TEST_F(Repositories, HaveRealPaths) {
   repository("real/.git", kCommit);
   dir.link("linked", dir / "real");
