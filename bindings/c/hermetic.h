@@ -178,8 +178,8 @@ char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error);
 int hermetic_task_keep_changes(hermetic_task* task, const char* directory, hermetic_error** error);
 // Freezes what was made so far under a name, for the "from" of other requests. Ends the task.
 int hermetic_task_freeze(hermetic_task* task, const char* name, hermetic_error** error);
-// Removes everything on the host; the manifest says what. No run of it may be under way. If what was
-// changed cannot be read it is removed all the same; that is the error, also of the manifest.
+// Removes everything on the host; the manifest says what. No run of it may be under way. If what
+// was changed cannot be read it is removed all the same; that is the error, also of the manifest.
 int hermetic_task_clean_up(hermetic_task* task, hermetic_error** error);
 void hermetic_task_free(hermetic_task* task);  // and cleans up
 

@@ -70,9 +70,14 @@ Result<void> write_text(int directory, const std::string& name, std::string_view
 }
 
 constexpr const char* kTree = "upper";  // where what a layered temp has changed is kept
-constexpr const char* kSeal = "seal";   // the digest of the facts, and the seal of the tree
+constexpr const char* kSeal = "seal";   // the digest of name and facts, and the seal of the tree
 constexpr const char* kFacts = "facts";
 constexpr std::string_view kMaking = ".making";  // ends the name of what is not done yet
+
+// One entry under the name of another would be what somebody else has asked for.
+std::string digest_of_entry(const std::string& name, const std::string& facts) {
+  return sha256(fmt::format("{}\n{}", name, facts));
+}
 
 // Seals what was made and gives it its name.
 Result<void> finish(int directory, const std::string& making, const std::string& name,
@@ -80,7 +85,7 @@ Result<void> finish(int directory, const std::string& making, const std::string&
   const UniqueFd entry = TRY(open_directory(directory, making));
   const UniqueFd tree = TRY(open_directory(entry.get(), kTree));
   const std::string seal = TRY(seal_of(tree.get()));
-  TRY(write_text(entry.get(), kSeal, sha256(facts) + seal));
+  TRY(write_text(entry.get(), kSeal, digest_of_entry(name, facts) + seal));
   TRY(write_text(entry.get(), kFacts, facts));
   // After a loss of power the seal is there only if what it seals is.
   if (::syncfs(entry.get()) != 0) return failed("write", making, errno);
@@ -130,9 +135,9 @@ std::optional<std::string> Cache::intact(int entry, const std::string& name) con
   Result<std::string> facts = read_text(entry, kFacts);
   const Result<UniqueFd> tree = open_directory(entry, kTree);
   if (!seal || !facts || !tree) return std::nullopt;
-  const std::string of_facts = sha256(*facts);
-  if (!seal->starts_with(of_facts)) return std::nullopt;
-  if (!is_sealed_by(std::string_view(*seal).substr(of_facts.size()), tree->get()))
+  const std::string of_entry = digest_of_entry(name, *facts);
+  if (!seal->starts_with(of_entry)) return std::nullopt;
+  if (!is_sealed_by(std::string_view(*seal).substr(of_entry.size()), tree->get()))
     return std::nullopt;
   const std::lock_guard guard(seen_->mutex);
   seen_->entries.insert_or_assign(name, *facts);

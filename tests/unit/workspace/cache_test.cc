@@ -161,6 +161,16 @@ TEST_F(Caches, MakeAnewOfWhichOthersSayWhatIsNotSo) {
   EXPECT_EQ(later.get("kind", "key", maker()).value().facts, "facts of anew");
 }
 
+TEST_F(Caches, MakeAnewWhatIsUnderTheNameOfAnother) {
+  { const CachedTree first = open().get("kind", "key", maker("one")).value(); }
+  { const CachedTree other = open().get("kind", "other", maker("two")).value(); }
+  std::filesystem::remove_all(dir / "cache/kind-key");
+  std::filesystem::rename(dir / "cache/kind-other", dir / "cache/kind-key");
+  const CachedTree again = open().get("kind", "key", maker("one")).value();
+  EXPECT_TRUE(again.made);
+  EXPECT_EQ(content_of(again), "one");
+}
+
 TEST_F(Caches, MakeAnewWhatHasLostAPart) {
   const std::map<std::string, std::string> parts = {
       {"a", "seal"}, {"b", "facts"}, {"c", "upper/file"}, {"d", "upper"}};
