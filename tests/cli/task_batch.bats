@@ -515,3 +515,17 @@ no_process_left() {
   nothing_left
 }
 @test "where the user has no process left, a batch says so and leaves nothing" { as_both no_process_left; }
+
+no_files() {
+  line a true >tasks.jsonl
+  mkfifo pipe
+  local option file
+  for option in --lockfile --python --node-lockfile; do
+    for file in /dev/zero pipe /; do
+      run -125 timeout --kill-after=1 20 "${prefix[@]}" "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out "$option" "$file"
+      [[ $output == *' is not a file'* ]]
+    done
+  done
+  nothing_left
+}
+@test "what is no file is named, and not waited for" { as_both no_files; }

@@ -62,6 +62,8 @@ Result<std::string> Contents::digest_of(const std::string& file) {
   struct stat status = {};
   if (!content.is_open() || ::fstat(content.get(), &status) != 0)
     return system_error(fmt::format("cannot read '{}'", printable(file)), errno);
+  // A device may have no end.
+  if (!S_ISREG(status.st_mode)) return invalid(fmt::format("'{}' is not a file", printable(file)));
   const std::string key = fmt::format(
       "{}\n{} {} {} {}.{:09} {}.{:09}", file, status.st_dev, status.st_ino, status.st_size,
       status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
