@@ -87,3 +87,18 @@ open("simple/tiny/index.html", "w").write(f'<a href="{name}#sha256={whole}">{nam
 open("requirements.lock", "w").write(f"tiny==1.0 --hash=sha256:{whole}\n")
 SCRIPT
 }
+
+# Two tasks that say nothing about what may change.
+plain_tasks() { printf '{"task_id": "a"}\n{"task_id": "b", "seed": 5}\n' >tasks.jsonl; }
+again() { # OPTIONS: all of it is done again
+  values run_id >before
+  batch "$@"
+  [ "$(values task_id | tr '\n' ' ')" = 'a b ' ]
+  values run_id >after
+  run ! grep -qxFf before after
+}
+kept() { # OPTIONS: none of it
+  values run_id >before
+  batch "$@"
+  values run_id | cmp - before
+}
