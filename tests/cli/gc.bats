@@ -115,7 +115,7 @@ apart() { # script
     for ((i = 0; i < 20; ++i)); do
       "$program" doctor >/dev/null 2>&1 &
       run=$!
-      for ((j = 0; j < 2000; ++j)); do
+      while kill -0 $run 2>/dev/null; do
         if compgen -G "/var/tmp/.hermetic-*/trial" >/dev/null; then break; fi
       done
       stop

@@ -48,7 +48,7 @@ bool can_be_planned(const Task& task, const Backend& backend) {
 
 WorkReader Batch::reader(Backend& backend) {
   return {fmt::format("{}\n{}\n{}", options_.keep_changes, options_.capture_bytes, options_.record),
-          cache_, backend, contents_};
+          cache_, backend};
 }
 
 // What a task is made of may have changed since it was looked at. If it is the same before and

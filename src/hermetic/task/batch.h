@@ -95,7 +95,6 @@ class Batch {
   Cache& cache_;
   Backend& backend_;
   Stopper stopper_;
-  Contents contents_;
 
   std::vector<Work> work_;         // of each task
   std::vector<std::size_t> todo_;  // places in tasks_

@@ -88,7 +88,7 @@ Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment
 Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& backend) {
   const Clock::time_point begin = Clock::now();
   TRY(check_task_name(request.id));
-  TaskConfig config = TRY(load_task_config(request.config));
+  TaskConfig config = TRY(load_task_config(request.config, cache.contents()));
   const Clock::time_point checkout_begin = Clock::now();
   Checkout checkout =
       TRY(check_out(request.repository, request.revision, request.sparse, cache, backend));

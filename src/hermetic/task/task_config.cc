@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "hermetic/base/digest.h"
-#include "hermetic/base/file_digest.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
@@ -39,7 +38,7 @@ Result<Texts> read_texts(const YamlNode& node, const std::string& key, const std
 }
 
 Result<std::optional<Texts>> digests(const YamlNode& root, const std::string& key,
-                                     const std::string& file) {
+                                     const std::string& file, Contents& contents) {
   const auto found = std::ranges::find(root.entries, key, &YamlEntry::key);
   if (found == root.entries.end()) return std::optional<Texts>();
   Texts shas;
@@ -57,7 +56,7 @@ Result<std::optional<Texts>> digests(const YamlNode& root, const std::string& ke
                                       key, printable(file)),
                           errno,
                           "a digest is computed from the file; leave the name out otherwise");
-    shas[name] = TRY(digest_of_file(content.get(), path));
+    shas[name] = TRY(contents.digest_of(content.get(), path));
   }
   if (shas.empty()) return std::optional<Texts>();
   return std::optional(std::move(shas));
@@ -65,14 +64,14 @@ Result<std::optional<Texts>> digests(const YamlNode& root, const std::string& ke
 
 }  // namespace
 
-Result<TaskConfig> load_task_config(const std::string& file) {
+Result<TaskConfig> load_task_config(const std::string& file, Contents& contents) {
   TaskConfig config;
   if (file.empty()) return config;
   const std::string text = TRY(read_whole_file(file));
   config.hash = sha256(text);
   const YamlNode root = TRY(parse_yaml(text, file));
-  config.model_shas = TRY(digests(root, "models", file));
-  config.tokenizer_shas = TRY(digests(root, "tokenizers", file));
+  config.model_shas = TRY(digests(root, "models", file, contents));
+  config.tokenizer_shas = TRY(digests(root, "tokenizers", file, contents));
   const auto found = std::ranges::find(root.entries, "quantization", &YamlEntry::key);
   if (found != root.entries.end())
     config.quantization = TRY(read_texts(found->value, "quantization", file));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hermetic/base/result.h"
+#include "hermetic/workspace/contents.h"
 
 namespace hermetic::task {
 
@@ -19,6 +20,6 @@ struct TaskConfig {
 };
 
 // Paths in it are relative to its folder. Keys that it does not know are no business of ours.
-[[nodiscard]] Result<TaskConfig> load_task_config(const std::string& file);
+[[nodiscard]] Result<TaskConfig> load_task_config(const std::string& file, Contents& contents);
 
 }  // namespace hermetic::task

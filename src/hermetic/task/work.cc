@@ -1,18 +1,12 @@
 #include "hermetic/task/work.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/digest.h"
-#include "hermetic/base/file_digest.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
-#include "hermetic/base/unique_fd.h"
 #include "hermetic/record/canonical_json.h"
 #include "hermetic/spec/environment.h"
 #include "hermetic/spec/spec_builder.h"
@@ -57,23 +51,6 @@ std::string meaning_of(const TaskConfig& config) {
 
 }  // namespace
 
-Result<std::string> Contents::digest_of(const std::string& file) {
-  const UniqueFd content(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status = {};
-  if (!content.is_open() || ::fstat(content.get(), &status) != 0)
-    return system_error(fmt::format("cannot read '{}'", printable(file)), errno);
-  // A device may have no end.
-  if (!S_ISREG(status.st_mode)) return invalid(fmt::format("'{}' is not a file", printable(file)));
-  const std::string key = fmt::format(
-      "{}\n{} {} {} {}.{:09} {}.{:09}", file, status.st_dev, status.st_ino, status.st_size,
-      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
-  const std::lock_guard guard(mutex_);
-  if (const auto known = digests_.find(key); known != digests_.end()) return known->second;
-  std::string digest = TRY(digest_of_file(content.get(), file));
-  digests_[key] = digest;
-  return digest;
-}
-
 Result<Source> WorkReader::source_of(const std::string& repository, const std::string& revision) {
   return remembered(sources_, std::pair(repository, revision),
                     [&] { return find_source(repository, revision, backend_); });
@@ -81,7 +58,7 @@ Result<Source> WorkReader::source_of(const std::string& repository, const std::s
 
 Result<std::string> WorkReader::config_of(const std::string& file) {
   return remembered(configs_, file, [&]() -> Result<std::string> {
-    const TaskConfig config = TRY(load_task_config(file));
+    const TaskConfig config = TRY(load_task_config(file, cache_.contents()));
     return meaning_of(config);
   });
 }
@@ -98,11 +75,11 @@ void WorkReader::Parts::add(const char* key, const Result<std::string>& text) {
 
 void WorkReader::add_environments(const TaskRequest& request, const Task* made, Parts& parts) {
   const PythonRequest& python = request.python;
-  parts.add("interpreter", contents_.digest_of(python.interpreter));
+  parts.add("interpreter", cache_.contents().digest_of(python.interpreter));
   parts.add("interpreter_path", real_path_of(python.interpreter));  // its library lies beside it
   if (!python.lockfile.empty())
     parts.add("lockfile", made != nullptr ? Result<std::string>(made->environment().lockfile_sha)
-                                          : contents_.digest_of(python.lockfile));
+                                          : cache_.contents().digest_of(python.lockfile));
   std::string places = python.index;
   for (const std::string& wheels : python.wheels) {
     const Result<std::string> place = real_path_of(wheels);
@@ -117,10 +94,10 @@ void WorkReader::add_environments(const TaskRequest& request, const Task* made, 
   const Result<std::string> lockfile = real_path_of(request.node.lockfile);
   const bool is_read = made != nullptr && made->node();
   if (is_read) parts.add("node", made->node()->lockfile_sha);
-  if (!is_read) parts.add("node", lockfile ? contents_.digest_of(*lockfile) : lockfile);
+  if (!is_read) parts.add("node", lockfile ? cache_.contents().digest_of(*lockfile) : lockfile);
   if (lockfile)
     parts.add("node_package",
-              contents_.digest_of(std::string(parent_of(*lockfile)) + "/package.json"));
+              cache_.contents().digest_of(std::string(parent_of(*lockfile)) + "/package.json"));
 }
 
 Work WorkReader::look_at(TaskRequest& request, const Task* made) {

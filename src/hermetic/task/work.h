@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,24 +17,14 @@ struct Work {
   std::optional<Error> error;  // something that the task names is not there, or cannot be meant
 };
 
-// Digests of files, each computed once for as long as nobody changes the file. For any thread.
-class Contents {
- public:
-  [[nodiscard]] Result<std::string> digest_of(const std::string& file);
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> digests_;  // by path, file, size and times
-};
-
 // Each repository, lockfile, config and snapshot is looked at once, whatever the number of tasks.
 // What lies in the inputs of a task is not looked at, nor are the system's programs but for the
 // interpreter.
 class WorkReader {
  public:
   // `also` is what else decides what is left of each task.
-  WorkReader(std::string also, Cache& cache, Backend& backend, Contents& contents)
-      : also_(std::move(also)), cache_(cache), backend_(backend), contents_(contents) {}
+  WorkReader(std::string also, Cache& cache, Backend& backend)
+      : also_(std::move(also)), cache_(cache), backend_(backend) {}
 
   // The request is bound to the commits that its revision and its base stand for now. Of a task
   // that was made of it, what that has read counts, and not what is there now.
@@ -56,7 +45,6 @@ class WorkReader {
   std::string also_;
   Cache& cache_;
   Backend& backend_;
-  Contents& contents_;
   std::map<std::pair<std::string, std::string>, Result<Source>> sources_;
   std::map<std::string, Result<std::string>> configs_;
   std::map<std::string, Result<std::string>> snapshots_;

@@ -11,6 +11,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/workspace/contents.h"
 #include "hermetic/workspace/patient_lock.h"
 
 namespace hermetic {
@@ -55,6 +56,9 @@ class Cache {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
+  // Of files that trees and tasks are made of, or that they name: a model may be large.
+  [[nodiscard]] Contents& contents() const { return seen_->contents; }
+
   // Removes trees that nobody has used for so many days and nobody uses now. Returns their names.
   [[nodiscard]] Result<std::vector<std::string>> remove_unused(unsigned days) const;
 
@@ -69,6 +73,7 @@ class Cache {
   struct Seen {
     std::mutex mutex;
     std::map<std::string, std::string> entries;  // and their facts
+    Contents contents;
   };
   // Its facts, if it is as it was made.
   [[nodiscard]] std::optional<std::string> intact(int entry, const std::string& name) const;

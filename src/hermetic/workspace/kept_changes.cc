@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
@@ -64,6 +67,19 @@ Result<void> copy_with_marks(const std::string& from, const std::string& to) {
   return {};
 }
 
+// Under another name until it is whole: a part would be taken for all of it.
+Result<void> copy_to_other_file_system(const std::string& upper, const std::string& directory) {
+  std::string making = directory + ".XXXXXX";
+  if (::mkdtemp(making.data()) == nullptr) return failed("make", making);
+  const std::string copy = making + "/changes";
+  Result<void> kept = copy_with_marks(upper, copy);
+  if (kept && ::syscall(SYS_renameat2, AT_FDCWD, copy.c_str(), AT_FDCWD, directory.c_str(),
+                        RENAME_NOREPLACE) != 0)
+    kept = failed("keep the changes in", directory);
+  const Result<void> removed = remove_tree(AT_FDCWD, making);
+  return kept ? removed : kept;
+}
+
 }  // namespace
 
 Result<void> check_place_for_changes(const std::string& directory) {
@@ -79,9 +95,7 @@ Result<void> move_changes(const std::string& upper, const std::string& directory
   TRY(clear_set_id(top.get()));
   if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
   if (errno != EXDEV) return failed("keep the changes in", directory);
-  Result<void> copied = copy_with_marks(upper, directory);
-  if (!copied) (void)remove_tree(AT_FDCWD, directory);  // a part would be taken for all of it
-  return copied;
+  return copy_to_other_file_system(upper, directory);
 }
 
 }  // namespace hermetic

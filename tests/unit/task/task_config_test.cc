@@ -14,8 +14,13 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
+Result<TaskConfig> load(const std::string& file) {
+  Contents contents;
+  return load_task_config(file, contents);
+}
+
 TEST(TaskConfigs, MayBeAbsent) {
-  const TaskConfig config = load_task_config("").value();
+  const TaskConfig config = load("").value();
   EXPECT_EQ(config.hash, "");
   EXPECT_FALSE(config.model_shas);
   EXPECT_FALSE(config.tokenizer_shas);
@@ -28,7 +33,7 @@ TEST(TaskConfigs, HaveTheDigestsOfWhatTheyName) {
   const std::string elsewhere = dir.file("elsewhere", "tokens");
   const std::string text = "models: {main: models/a.bin}\ntokenizers:\n  words: " + elsewhere +
                            "\nquantization: {main: q4_k}\nunknown: {to: [us]}\n";
-  const TaskConfig config = load_task_config(dir.file("config.yaml", text)).value();
+  const TaskConfig config = load(dir.file("config.yaml", text)).value();
   EXPECT_EQ(config.hash, sha256(text));
   EXPECT_THAT(*config.model_shas, UnorderedElementsAre(Pair("main", sha256("model a"))));
   EXPECT_THAT(*config.tokenizer_shas, UnorderedElementsAre(Pair("words", sha256("tokens"))));
@@ -40,27 +45,26 @@ TEST(TaskConfigs, NameFilesInListsAndAlone) {
   dir.file("a", "a");
   dir.file("b", "b");
   const TaskConfig config =
-      load_task_config(dir.file("c", "models: [a, b]\ntokenizers: a\nquantization: int8\n"))
-          .value();
+      load(dir.file("c", "models: [a, b]\ntokenizers: a\nquantization: int8\n")).value();
   EXPECT_THAT(*config.model_shas,
               UnorderedElementsAre(Pair("a", sha256("a")), Pair("b", sha256("b"))));
   EXPECT_THAT(*config.tokenizer_shas, UnorderedElementsAre(Pair("a", sha256("a"))));
   EXPECT_THAT(*config.quantization, UnorderedElementsAre(Pair("int8", "int8")));
-  EXPECT_FALSE(load_task_config(dir.file("c", "models: []\n")).value().model_shas);
+  EXPECT_FALSE(load(dir.file("c", "models: []\n")).value().model_shas);
 }
 
 TEST(TaskConfigs, AreNotBelieved) {
   const TempDir dir;
   const auto refusal = [&](const std::string& text) {
-    const Result<TaskConfig> config = load_task_config(dir.file("config", text));
+    const Result<TaskConfig> config = load(dir.file("config", text));
     return config ? "accepted" : config.error().message;
   };
   EXPECT_THAT(refusal("models: {main: missing}\n"), HasSubstr("missing"));
   EXPECT_THAT(refusal("models: {main: [a]}\n"), HasSubstr("takes names and texts"));
   EXPECT_THAT(refusal("models: [{a: b}]\n"), HasSubstr("takes names and texts"));
   EXPECT_THAT(refusal("models: {\n"), ::testing::Ne("accepted"));
-  EXPECT_FALSE(load_task_config(dir / "nothing"));
-  EXPECT_FALSE(load_task_config(dir.path()));
+  EXPECT_FALSE(load(dir / "nothing"));
+  EXPECT_FALSE(load(dir.path()));
 }
 
 // Neither would ever be read to its end.
@@ -69,7 +73,7 @@ TEST(TaskConfigs, WaitForNoPipeAndNoDevice) {
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
   for (const char* name : {"pipe", "/dev/zero", "."}) {
     const Result<TaskConfig> config =
-        load_task_config(dir.file("config", std::string("models: {main: ") + name + "}\n"));
+        load(dir.file("config", std::string("models: {main: ") + name + "}\n"));
     ASSERT_FALSE(config);
     EXPECT_THAT(config.error().message, HasSubstr("is not a file"));
   }

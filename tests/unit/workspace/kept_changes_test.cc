@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "hermetic/base/file_tree.h"
@@ -78,6 +81,32 @@ TEST_F(KeptChanges, AreTheSameOnAnotherFileSystem) {
   } else if (!has_marks) {
     EXPECT_FALSE(moved);
     EXPECT_FALSE(std::filesystem::exists(other + "/kept")) << "no part of it";
+  }
+  EXPECT_TRUE(remove_tree(AT_FDCWD, other));
+}
+
+// A signal that nobody expects, in the middle of a file.
+TEST_F(KeptChanges, AreNoPartOfThemIfWhoCopiesIsKilled) {
+  std::string other = "/dev/shm/hermetic-test-XXXXXX";
+  if (::mkdtemp(other.data()) == nullptr) GTEST_SKIP() << "there is no /dev/shm";
+  struct stat here = {};
+  struct stat there = {};
+  ASSERT_EQ(::stat(dir.path().c_str(), &here), 0);
+  ASSERT_EQ(::stat(other.c_str(), &there), 0);
+  if (here.st_dev != there.st_dev) {
+    dir.file("upper/large", std::string(100'000, 'x'));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit small = {.rlim_cur = 1000, .rlim_max = 1000};
+      ::setrlimit(RLIMIT_FSIZE, &small);
+      (void)move_changes(dir / "upper", other + "/kept").has_value();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
+    EXPECT_FALSE(std::filesystem::exists(other + "/kept"));
+    EXPECT_TRUE(std::filesystem::exists(dir / "upper/large"));
   }
   EXPECT_TRUE(remove_tree(AT_FDCWD, other));
 }
