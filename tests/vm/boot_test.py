@@ -16,7 +16,6 @@ import time
 import types
 import unittest
 
-import kernel
 import machine
 import vm
 
@@ -264,15 +263,5 @@ class Program(unittest.TestCase):
         self.assertIn("has not written /no/such/file", said.getvalue())
 
 
-def main():
-    try:
-        machine.what_it_needs(AGENT)
-    except kernel.NoMachine as problem:
-        print(f"SKIPPED, no virtual machine can be made: {problem}")
-        return vm.NO_MACHINE
-    vm.stop_on_signals()
-    return 0 if unittest.main(exit=False).result.wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(vm.run_tests(AGENT))

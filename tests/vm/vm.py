@@ -17,6 +17,7 @@ import os
 import pathlib
 import shutil
 import signal
+import unittest
 
 import image
 import kernel
@@ -86,6 +87,17 @@ def code_of(end, options):
         return 128 + end.number
     say(f"the command was not done after {options.seconds} s")
     return TOO_LONG
+
+
+def run_tests(agent):
+    """Those of the program that calls it, if there can be a machine at all."""
+    try:
+        machine.what_it_needs(agent)
+    except kernel.NoMachine as problem:
+        print(f"SKIPPED, no virtual machine can be made: {problem}")
+        return NO_MACHINE
+    stop_on_signals()
+    return 0 if unittest.main("__main__", exit=False).result.wasSuccessful() else 1
 
 
 def main():

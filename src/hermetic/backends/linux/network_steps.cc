@@ -9,6 +9,11 @@ void add_network_steps(LoweredScript& script, const Plan& plan, const Facts& fac
   using Mode = NetworkPolicy::Mode;
   const bool hosts = plan.network.mode == Mode::Hosts;
   if (!hosts && plan.network.mode != Mode::Loopback) return;
+  // A host that has turned IPv6 off on all interfaces means its network, and not this one.
+  script.steps.push_back({.kind = Kind::TryWriteFile,
+                          .target = "/proc/sys/net/ipv6/conf/lo/disable_ipv6",
+                          .text = "0",
+                          .text_size = 1});
   script.steps.push_back({.kind = Kind::RaiseLoopback});
   // Of this namespace only. The host's own choice may pace what is sent, as bbr does, and there is
   // no network here that it would spare: connections through the guard were slower by a third.

@@ -164,18 +164,20 @@ TEST(Lower, RaisesLoopbackOnlyIfItIsAskedFor) {
               Contains("bringing up the loopback interface"));
 }
 
-// The file is that of the namespace which the script runs in: of the host's, it would be the
+// The files are those of the namespace which the script runs in: of the host's, they would be the
 // host's.
-TEST(Lower, ChoosesCongestionControlInANamespaceOfItsOwnOnly) {
-  const std::string line =
-      "writing 'reno' to /proc/sys/net/ipv4/tcp_congestion_control, if that is possible";
+TEST(Lower, ChangesSettingsOfANetworkOfItsOwnOnly) {
   using Mode = NetworkPolicy::Mode;
-  for (const Mode mode : {Mode::None, Mode::Host}) {
-    const Plan plan = plan_of(compile().network({.mode = mode}));
-    EXPECT_THAT(lines_of(plan, facts_of(plan)), Not(Contains(line)));
+  for (const char* line :
+       {"writing 'reno' to /proc/sys/net/ipv4/tcp_congestion_control, if that is possible",
+        "writing '0' to /proc/sys/net/ipv6/conf/lo/disable_ipv6, if that is possible"}) {
+    for (const Mode mode : {Mode::None, Mode::Host}) {
+      const Plan plan = plan_of(compile().network({.mode = mode}));
+      EXPECT_THAT(lines_of(plan, facts_of(plan)), Not(Contains(line)));
+    }
+    const Plan loopback = plan_of(compile().network({.mode = Mode::Loopback}));
+    EXPECT_THAT(lines_of(loopback, facts_of(loopback)), Contains(line));
   }
-  const Plan loopback = plan_of(compile().network({.mode = Mode::Loopback}));
-  EXPECT_THAT(lines_of(loopback, facts_of(loopback)), Contains(line));
 }
 
 TEST(Lower, GivesTheCommandsWordsAndVariablesToInit) {
