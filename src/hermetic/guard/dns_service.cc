@@ -4,6 +4,7 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -231,7 +232,12 @@ void DnsService::hear_out() {
 
 void DnsService::tell_of_rest() {
   constexpr const char* kWhy = "the run was over before it was read";
-  for (const auto& [id, stream] : streams_) resolver_.refuse(stream->from, "", kWhy);
+  for (const auto& [id, stream] : streams_) {
+    // Who has asked nothing, or was read to the end, is only still there.
+    int unread = 0;
+    const bool is_read = ::ioctl(stream->fd.get(), FIONREAD, &unread) == 0 && unread == 0;
+    if (!is_read || !stream->in.empty()) resolver_.refuse(stream->from, "", kWhy);
+  }
   for (const auto& socket : sockets_) {
     pollfd more = {.fd = socket->fd.get(), .events = POLLIN, .revents = 0};
     if (::poll(&more, 1, 0) <= 0 || (more.revents & POLLIN) == 0) continue;

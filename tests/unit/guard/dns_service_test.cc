@@ -9,6 +9,7 @@ namespace hermetic::guard::testing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 Bytes in_stream(const Bytes& query) {
@@ -118,6 +119,16 @@ TEST_F(DnsServiceTest, ThatNobodyCameToReadThemIsTold) {
     guard_->hear_out(Clock::now());  // no time is left
     EXPECT_THAT(reasons(), Contains("the run was over before it was read"));
   }
+}
+
+TEST_F(DnsServiceTest, OfAStreamThatWasReadThereIsNothingToTell) {
+  const UniqueFd fd = begin(SOCK_STREAM);
+  ASSERT_TRUE(fd.is_open());
+  ASSERT_TRUE(send(fd, asked_for({"file.test"})));
+  serve();
+  guard_->hear_out(Clock::now());  // no time is left, and it is still open
+  EXPECT_THAT(told(), Contains("allow resolve file.test"));
+  EXPECT_THAT(reasons(), IsEmpty());
 }
 
 // Or a command fills our memory with questions, faster than any nameserver answers.
