@@ -15,7 +15,8 @@ namespace hermetic::guard {
 namespace {
 
 constexpr int kMostDatagrams = 64;  // per wake-up
-constexpr std::size_t kMostStreams = 64;
+constexpr std::size_t kMostStreams = 256;
+constexpr int kDatagramBuffer = 1 << 20;  // as much of it as the host gives
 constexpr std::chrono::seconds kIdle{20};
 constexpr std::chrono::milliseconds kTryAgain{100};
 constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
@@ -35,6 +36,9 @@ Arrival question_from(Protocol protocol, const SocketAddress& client) {
 void DnsService::serve_datagrams(UniqueFd socket) {
   auto shared = std::make_shared<Socket>();
   shared->fd = std::move(socket);
+  // Programs that ask for many names at once do so by one socket, and do not wait in between.
+  (void)::setsockopt(shared->fd.get(), SOL_SOCKET, SO_RCVBUF, &kDatagramBuffer,
+                     sizeof kDatagramBuffer);
   const std::weak_ptr<Socket> weak = shared;
   shared->watch = poller_.watch(shared->fd.get(), EPOLLIN, [this, weak](std::uint32_t) {
     if (const auto held = weak.lock()) on_datagram(held);

@@ -131,6 +131,15 @@ TEST_F(DnsServiceTest, OfAStreamThatWasReadThereIsNothingToTell) {
   EXPECT_THAT(reasons(), IsEmpty());
 }
 
+// By one socket, and faster than we are given a turn.
+TEST_F(DnsServiceTest, TakesAllNamesOfAProgramAtOnce) {
+  const UniqueFd fd = begin(SOCK_DGRAM);
+  ASSERT_TRUE(fd.is_open());
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(send(fd, build_dns_message(question_for("file.test"))));
+  for (int i = 0; i < 20; ++i) guard_->serve();
+  EXPECT_THAT(reasons(), IsEmpty());
+}
+
 // Or a command fills our memory with questions, faster than any nameserver answers.
 TEST_F(DnsServiceTest, HasARoomForThoseWhoWait) {
   const UniqueFd silent = bound_socket(SOCK_DGRAM, "192.0.2.10", 53);

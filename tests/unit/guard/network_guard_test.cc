@@ -290,6 +290,29 @@ TEST_F(NetworkGuardTest, NamesAreAnsweredByStreamToo) {
 }
 
 // Or who never stops asking would keep the run from its limits.
+// As programs do that ask for each name by a stream of its own ('options use-vc').
+TEST_F(NetworkGuardTest, ManyStreamsAskAtOnce) {
+  start({"echo.test"});
+  EXPECT_EQ(
+      inside([](Observer& observer) -> std::string {
+        const Bytes query = build_dns_message(question_for("echo.test"));
+        std::vector<UniqueFd> streams;
+        for (int i = 0; i < 150; ++i) {
+          streams.push_back(client_socket(SOCK_STREAM));
+          REQUIRE(connect_to(observer, streams.back().get(), "127.0.0.1", 53) == 0);
+        }
+        for (const UniqueFd& stream : streams) {
+          const std::array<std::uint8_t, 2> size = {0, static_cast<std::uint8_t>(query.size())};
+          REQUIRE(send_all(stream.get(), size.data(), size.size()));
+          REQUIRE(send_all(stream.get(), query.data(), query.size()));
+        }
+        for (const UniqueFd& stream : streams) REQUIRE(receive(stream.get(), 2).size() == 2);
+        return "";
+      }),
+      "");
+  EXPECT_THAT(told(), Not(Contains("deny resolve an unreadable question")));
+}
+
 TEST_F(NetworkGuardTest, AStreamOfQuestionsHasTurns) {
   sandbox_ = make_sandbox(4, 4);
   // A socket of the sandbox, used from here: nothing happens but what this test does.
