@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
-#include <linux/sockios.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -58,17 +57,11 @@ std::vector<UniqueFd> receive_sockets(int channel) {
   return sockets;
 }
 
-// By the namespaces of the socket itself: the processes inside may end at any time, and their
-// numbers may become others'.
-std::vector<UniqueFd> make_more_sockets(int like) {
-  if (!has_room_for_sockets(like)) return {};
-  const UniqueFd network(::ioctl(like, SIOCGSKNS));
-  const UniqueFd user(network.is_open() ? ::ioctl(network.get(), NS_GET_USERNS) : -1);
-  int type = 0;
-  socklen_t size = sizeof type;
+std::vector<UniqueFd> make_more_sockets(int network, int type) {
+  if (!has_room_for_sockets(network)) return {};
+  const UniqueFd user(::ioctl(network, NS_GET_USERNS));
   std::array<int, 2> ends = {-1, -1};
-  if (!user.is_open() || ::getsockopt(like, SOL_SOCKET, SO_TYPE, &type, &size) != 0 ||
-      ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+  if (!user.is_open() || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return {};
   const UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
@@ -80,7 +73,7 @@ std::vector<UniqueFd> make_more_sockets(int like) {
   // that would be said of our memory. No signal when it ends, so that the caller hears of nobody.
   int pidfd = -1;
   const long child = ::syscall(SYS_clone, CLONE_PIDFD, nullptr, &pidfd, nullptr, nullptr);
-  if (child == 0) enter_and_pass(user.get(), network.get(), theirs.get(), type);
+  if (child == 0) enter_and_pass(user.get(), network, theirs.get(), type);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return {};
   const UniqueFd handle(pidfd);

@@ -60,8 +60,9 @@ inline int pass_sockets(int channel, std::size_t tcp, std::size_t udp) {
 // Those that were sent, if they are there already.
 [[nodiscard]] std::vector<UniqueFd> receive_sockets(int channel);
 
-// Further ones, of the type and in the network namespace of one that is there. None if the process
-// has not enough descriptors left, or the kernel does not let us.
-[[nodiscard]] std::vector<UniqueFd> make_more_sockets(int like);
+// Further ones of this type, SOCK_STREAM or SOCK_DGRAM, in this network namespace. None if the
+// process has not enough descriptors left, the user not another process, or the kernel does not let
+// us: that may be otherwise later.
+[[nodiscard]] std::vector<UniqueFd> make_more_sockets(int network, int type);
 
 }  // namespace hermetic::guard

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -21,12 +23,14 @@ void set_option(int fd, int level, int option) {
   ::setsockopt(fd, level, option, &on, sizeof on);
 }
 
-int family_of(int fd) {
-  int family = AF_UNSPEC;
-  socklen_t size = sizeof family;
-  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
-  return family;
+int number_of(int fd, int option) {
+  int number = 0;
+  socklen_t size = sizeof number;
+  ::getsockopt(fd, SOL_SOCKET, option, &number, &size);
+  return number;
 }
+
+int family_of(int fd) { return number_of(fd, SO_DOMAIN); }
 
 }  // namespace
 
@@ -34,22 +38,29 @@ bool SocketPool::takes_ipv6() const {
   return !sockets_.empty() && family_of(sockets_.back().get()) == AF_INET6;
 }
 
-// While there is one to make them like.
+// By the namespace of the sockets themselves: the processes inside may end at any time, and their
+// numbers may become others'. It is kept, for what fails now (the command may have taken all
+// processes that the user may have) works when the next one is needed.
 void SocketPool::grow() {
-  if (sockets_.size() != 1 || given_ >= kMostSockets) return;
-  std::vector<UniqueFd> more = make_more_sockets(sockets_.back().get());
+  if (sockets_.size() > 1 || given_ >= kMostSockets) return;
+  if (!network_.is_open() && !sockets_.empty()) {
+    network_ = UniqueFd(::ioctl(sockets_.back().get(), SIOCGSKNS));
+    type_ = number_of(sockets_.back().get(), SO_TYPE);
+  }
+  if (!network_.is_open()) return;
+  std::vector<UniqueFd> more = make_more_sockets(network_.get(), type_);
   given_ += more.size();
   for (UniqueFd& socket : more) sockets_.push_back(std::move(socket));
 }
 
 Result<UniqueFd> SocketPool::bind(const Address& address, std::uint16_t port, bool listening) {
   const std::string doing = "cannot open " + endpoint_text(address, port) + " inside the sandbox";
+  grow();
   if (sockets_.empty())
     return unsupported(
         fmt::format("all {} sockets that a run has for allowed destinations are in use", given_),
         "fewer destinations in one run, or more open files for hermetic (ulimit -n): each address "
         "and port takes a socket for good");
-  grow();
   const int fd = sockets_.back().get();
   const int family = family_of(fd);
   const std::optional<SocketAddress> form = socket_address(address, port, family);

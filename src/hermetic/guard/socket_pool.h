@@ -1,5 +1,5 @@
 // SocketPool: unbound sockets of the sandbox's network namespace, bound one by one as they are
-// needed. The last but one is followed by more.
+// needed. When the last one is needed, more are made.
 #pragma once
 
 #include <string>
@@ -26,6 +26,8 @@ class SocketPool {
   void grow();
 
   std::vector<UniqueFd> sockets_;
+  UniqueFd network_;  // their namespace, once more are needed
+  int type_ = 0;
   std::size_t given_;
 };
 

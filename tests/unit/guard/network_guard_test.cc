@@ -426,6 +426,7 @@ TEST_F(NetworkGuardTest, WithoutSocketsDestinationsAreRefused) {
   EXPECT_FALSE(refused.allowed);
   EXPECT_EQ(refused.rule, "192.0.2.0/24");
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(guard_->prepare(*parse_address("192.0.2.10"), kGreet, Protocol::Tcp).allowed);
   EXPECT_EQ(refused.detail, "all 4 sockets that a run has for allowed destinations are in use");
   EXPECT_THAT(refused.remedy, HasSubstr("fewer destinations"));
 }
