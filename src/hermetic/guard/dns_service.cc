@@ -16,7 +16,12 @@ namespace {
 
 constexpr int kMostDatagrams = 64;  // per wake-up
 constexpr std::size_t kMostStreams = 256;
-constexpr int kDatagramBuffer = 1 << 20;  // as much of it as the host gives
+// Programs that ask for many names at once do so by one socket, and do not wait in between: as much
+// as the host gives. But the kernel's memory is nobody's, and a command can name as many
+// nameservers as there are sockets.
+constexpr int kLargeBuffer = 1 << 20;
+constexpr int kSmallBuffer = 1 << 14;
+constexpr std::size_t kMostLarge = 16;
 constexpr std::chrono::seconds kIdle{20};
 constexpr std::chrono::milliseconds kTryAgain{100};
 constexpr std::size_t kSizeBytes = 2;  // before each message of a stream
@@ -36,9 +41,8 @@ Arrival question_from(Protocol protocol, const SocketAddress& client) {
 void DnsService::serve_datagrams(UniqueFd socket) {
   auto shared = std::make_shared<Socket>();
   shared->fd = std::move(socket);
-  // Programs that ask for many names at once do so by one socket, and do not wait in between.
-  (void)::setsockopt(shared->fd.get(), SOL_SOCKET, SO_RCVBUF, &kDatagramBuffer,
-                     sizeof kDatagramBuffer);
+  const int buffer = sockets_.size() < kMostLarge ? kLargeBuffer : kSmallBuffer;
+  (void)::setsockopt(shared->fd.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
   const std::weak_ptr<Socket> weak = shared;
   shared->watch = poller_.watch(shared->fd.get(), EPOLLIN, [this, weak](std::uint32_t) {
     if (const auto held = weak.lock()) on_datagram(held);

@@ -140,6 +140,25 @@ TEST_F(DnsServiceTest, TakesAllNamesOfAProgramAtOnce) {
   EXPECT_THAT(reasons(), IsEmpty());
 }
 
+// What waits for us is in memory that no limit of the run counts.
+TEST_F(DnsServiceTest, TakesLessWhereAProgramHasNamedManyNameservers) {
+  const UniqueFd fd = begin(SOCK_DGRAM);
+  ASSERT_TRUE(fd.is_open());
+  for (int i = 1; i <= 20; ++i)
+    ASSERT_TRUE(
+        guard_->prepare(ipv4_address(0x0A000000U + static_cast<unsigned>(i)), 53, Protocol::Udp)
+            .allowed);
+  for (const bool is_early : {true, false}) {
+    const auto server =
+        socket_address(*parse_address(is_early ? "10.0.0.1" : "10.0.0.20"), 53, AF_INET6);
+    ASSERT_EQ(::connect(fd.get(), server->get(), server->size), 0);
+    for (int i = 0; i < 200; ++i)
+      ASSERT_TRUE(send(fd, build_dns_message(question_for("file.test"))));
+    for (int i = 0; i < 20; ++i) guard_->serve();
+    EXPECT_EQ(reasons().empty(), is_early);
+  }
+}
+
 // Or a command fills our memory with questions, faster than any nameserver answers.
 TEST_F(DnsServiceTest, HasARoomForThoseWhoWait) {
   const UniqueFd silent = bound_socket(SOCK_DGRAM, "192.0.2.10", 53);
