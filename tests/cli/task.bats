@@ -751,8 +751,8 @@ PYTHON
 @test "directories without end are told as unlisted, and are cleared away" {
   # With a stack of 1 MiB this many are as good as ten times as many, which take a minute to make and to remove.
   local stack=1024
-  # Each call needs sixteen times as much of it with the address sanitizer.
-  if grep -q __asan_init "$HERMETIC_PROGRAM"; then stack=16384; fi
+  # Each call needs sixteen times as much of it with a sanitizer.
+  if has_sanitizer; then stack=16384; fi
   ulimit -Ss $stack
   for place in worktree scratch; do
     task --manifest deep.json -- python -c 'import os, sys

@@ -505,7 +505,10 @@ few_threads() {
   [ "$(values failure | sort | uniq -c | tr -s ' ')" = ' 80 none' ]
   nothing_left
 }
-@test "where no more threads can be had, a batch goes on with those that there are" { as_both few_threads; }
+@test "where no more threads can be had, a batch goes on with those that there are" {
+  if has_sanitizer; then skip 'it needs more memory than that to start'; fi
+  as_both few_threads
+}
 
 no_process_left() {
   line a true >tasks.jsonl
@@ -514,7 +517,10 @@ no_process_left() {
   [ "$code" = 125 ] || ((EUID == 0 && ${#prefix[@]} == 0 && code == 0)) # no such limit holds for root
   nothing_left
 }
-@test "where the user has no process left, a batch says so and leaves nothing" { as_both no_process_left; }
+@test "where the user has no process left, a batch says so and leaves nothing" {
+  if has_sanitizer; then skip 'it looks for leaks in a process of its own'; fi
+  as_both no_process_left
+}
 
 no_files() {
   line a true >tasks.jsonl

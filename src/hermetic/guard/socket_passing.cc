@@ -36,17 +36,10 @@ bool has_room_for_sockets(int descriptor) {
 }  // namespace
 
 std::vector<UniqueFd> receive_sockets(int channel) {
-  char byte = 0;
-  iovec data = {.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostPassedSockets * sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  SocketMessage received;
   std::vector<UniqueFd> sockets;
-  if (::recvmsg(channel, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0) return sockets;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (::recvmsg(channel, &received.message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0) return sockets;
+  const cmsghdr* header = CMSG_FIRSTHDR(&received.message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return sockets;
   const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
   for (std::size_t i = 0; i < count; ++i) {

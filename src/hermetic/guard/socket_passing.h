@@ -17,21 +17,32 @@ namespace hermetic::guard {
 
 inline constexpr std::size_t kMostPassedSockets = 253;  // in one message, says the kernel
 
+// What sendmsg(2) and recvmsg(2) take, with room for so many.
+struct SocketMessage {
+  SocketMessage() {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+  }
+  SocketMessage(const SocketMessage&) = delete;
+  SocketMessage& operator=(const SocketMessage&) = delete;
+
+  char byte = 0;
+  iovec data = {.iov_base = &byte, .iov_len = 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostPassedSockets * sizeof(int))> control = {};
+  msghdr message = {};
+};
+
 // Makes unbound sockets and sends them through `channel`: of IPv6 that takes IPv4, too, or of IPv4
 // if the kernel was told to have no other. The error's number, or 0.
 // ASYNC-SIGNAL-SAFE, by direct calls: it runs in children of processes that have other threads.
 inline int pass_sockets(int channel, std::size_t tcp, std::size_t udp) {
   const std::size_t count = tcp + udp;
   if (count > kMostPassedSockets) return E2BIG;
-  char byte = 0;
-  iovec data = {.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostPassedSockets * sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  SocketMessage sent;
+  sent.message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+  cmsghdr* header = CMSG_FIRSTHDR(&sent.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(count * sizeof(int));
@@ -52,7 +63,7 @@ inline int pass_sockets(int channel, std::size_t tcp, std::size_t udp) {
       error = errno;
     if (socket >= 0) sockets[made++] = socket;
   }
-  if (error == 0 && ::syscall(SYS_sendmsg, channel, &message, MSG_NOSIGNAL) < 0) error = errno;
+  if (error == 0 && ::syscall(SYS_sendmsg, channel, &sent.message, MSG_NOSIGNAL) < 0) error = errno;
   for (std::size_t i = 0; i < made; ++i) ::syscall(SYS_close, sockets[i]);
   return error;
 }
