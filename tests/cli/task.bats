@@ -240,6 +240,54 @@ stale_submodules() {
 }
 @test "a submodule without the recorded commit is missing, until it has it" { as_both stale_submodules; }
 
+# Objects that it borrows from elsewhere, or fetches when they are needed.
+incomplete_submodules() {
+  git init --quiet library
+  git -C library config uploadpack.allowFilter true
+  echo library >library/code
+  git -C library add .
+  git -C library commit --quiet -m library
+  git init --quiet project
+  repo=$PWD/project
+  git clone --quiet --shared "$PWD/library" project/shared
+  git -C project/shared commit --quiet --allow-empty -m more
+  git clone --quiet --filter=blob:none --no-checkout "file://$PWD/library" project/partial
+  git clone --quiet "$PWD/library" project/whole
+  for name in partial shared whole; do
+    git -C project config -f .gitmodules "submodule.$name.path" "$name"
+    git -C project update-index --add --cacheinfo "160000,$(git -C "project/$name" rev-parse HEAD),$name"
+  done
+  git -C project add .gitmodules
+  git -C project commit --quiet -m project
+  for _ in 1 2; do
+    task --manifest m.json -- sh -euc 'test -z "$(ls -A partial shared | grep -v :)"; cat whole/code'
+    [ "$(value m.json submodules_missing)" = 'partial shared' ]
+    # As those that git has put to its own folder.
+    git -C project submodule --quiet absorbgitdirs
+    [ ! -d project/whole/.git ]
+  done
+}
+@test "a submodule that lacks a part of its commit is missing" { as_both incomplete_submodules; }
+
+@test "a submodule that lies in none of the wanted directories is not there" {
+  git init --quiet project
+  repo=$PWD/project
+  for name in in out; do
+    mkdir -p "project/$name/folder"
+    echo "$name" >"project/$name/folder/file"
+    git init --quiet "project/$name/sub"
+    echo "$name" >"project/$name/sub/code"
+    git -C "project/$name/sub" add .
+    git -C "project/$name/sub" commit --quiet -m "$name"
+    git -C project config -f .gitmodules "submodule.$name.path" "$name/sub"
+    git -C project -c advice.addEmbeddedRepo=false add .
+  done
+  git -C project commit --quiet -m project
+  task --sparse in --manifest m.json -- sh -euc 'test "$(cat in/sub/code)" = in
+    test ! -e out; test -z "$(git status --porcelain)"'
+  [ "$(value m.json submodules_missing)" = None ]
+}
+
 compared_with() {
   task --base-sha v1 --manifest m.json -- true
   [ "$(value m.json base_sha)" = "$(git -C "$repo" rev-parse v1)" ]

@@ -24,8 +24,9 @@ namespace {
 // objects, $2: the commit, $3: a line for each directory, if not all are wanted, $4: the source's
 // worktree, $5: a line for each submodule that has its repository there. A submodule that the
 // source has is made in the same way, at the commit that is recorded; its name and path are the
-// commit's, so they are taken for no more than what git has there. What the source does not have is
-// told by the word 'lacks', and nothing more is done.
+// commit's, so they are taken for no more than what git has there. One that borrows objects from
+// elsewhere, or fetches them when they are needed, may have the commit and not all of it. What the
+// source does not have is told by the word 'lacks', and nothing more is done.
 constexpr const char* kCheckoutScript = R"sh(set -eu
 export GIT_CONFIG_NOSYSTEM=1 HOME=/tmp GIT_OPTIONAL_LOCKS=0
 has() { # SOURCE OBJECT
@@ -36,15 +37,23 @@ has() { # SOURCE OBJECT
 inner_of() { # PATH: the repository that a submodule has in the worktree, if it has
   if printf '%s\n' "$inside" | grep -qxF -e "$1"; then printf '%s' "$top/$1/.git"; fi
 }
-check_out() { # SOURCE COMMIT BELOW: into the current directory, which is there from the top
-  local source=$1 commit=$2 below=$3 name path entry borrowed inner stale
-  git init -q --template= --object-format="$format" .
-  if [ -f "$source/shallow" ]; then cp "$source/shallow" .git/shallow; fi
-  borrowed=$(mktemp -d)/objects # a name without colons and quotes
-  ln -s "$source/objects" "$borrowed"
-  echo "$commit" |
-    GIT_ALTERNATE_OBJECT_DIRECTORIES=$borrowed git pack-objects -q --revs --stdout --delta-base-offset |
-    git index-pack --stdin >/dev/null
+fetch() { # SOURCE COMMIT DIRECTORY: fails if the source lacks a part of the commit or its history
+  local borrowed
+  git init -q --template= --object-format="$format" "$3" || exit
+  if [ -f "$1/shallow" ]; then cp "$1/shallow" "$3/.git/shallow" || exit; fi
+  borrowed=$(mktemp -d)/objects || exit # a name without colons and quotes
+  ln -s "$1/objects" "$borrowed" || exit
+  if {
+    echo "$2" |
+      GIT_ALTERNATE_OBJECT_DIRECTORIES=$borrowed git -C "$3" pack-objects -q --revs --stdout --delta-base-offset |
+      git -C "$3" index-pack --stdin >/dev/null
+  } 2>"$probe/said"; then return; fi
+  GIT_ALTERNATE_OBJECT_DIRECTORIES=$borrowed git -C "$3" rev-list --objects --quiet "$2" 2>/dev/null || return
+  cat "$probe/said" >&2 # nothing is missing, but perhaps the disk is full
+  exit 1
+}
+check_out() { # SOURCE COMMIT BELOW: what was fetched to here, which is there from the top
+  local source=$1 commit=$2 below=$3 name path entry inner stale
   git config core.checkStat minimal
   git config core.trustctime false
   git config gc.auto 0
@@ -63,14 +72,16 @@ check_out() { # SOURCE COMMIT BELOW: into the current directory, which is there 
       [ "$(git ls-tree -z --name-only HEAD -- "$path" 2>/dev/null | tr -d '\0')" = "$path" ] || continue
       case $(git ls-tree HEAD -- "$path") in 160000*) ;; *) continue ;; esac
       entry=$(git ls-tree HEAD -- "$path" | cut -d' ' -f3 | cut -f1)
+      if [ -h "./$path" ] || [ ! -d "./$path" ]; then continue; fi # none of the wanted directories
       inner= stale=
       case /$name/ in */../*) ;; *) inner=$source/modules/$name ;; esac
       for inner in "$inner" "$(inner_of "$below$path")"; do
         if [ -z "$inner" ] || [ ! -d "$inner/objects" ]; then continue; fi
-        if has "$inner" "$entry^{commit}"; then
+        if has "$inner" "$entry^{commit}" && fetch "$inner" "$entry" "./$path"; then
           (cd "./$path" && check_out "$inner" "$entry" "$below$path/")
           continue 2
         fi
+        rm -rf "./$path/.git"
         stale=stale
       done
       if [ -n "$stale" ]; then echo stale; fi
@@ -90,6 +101,10 @@ printf %s "$sparse" | while IFS= read -r directory; do
 done | head -n 1 >"$probe/lacks"
 cat "$probe/lacks"
 if [ -s "$probe/lacks" ]; then exit; fi
+if ! fetch "$1" "$2" .; then
+  cat "$probe/said" >&2
+  exit 1
+fi
 check_out "$1" "$2" ""
 echo "tree $(git rev-parse 'HEAD^{tree}')"
 )sh";
