@@ -67,15 +67,25 @@ Result<void> copy_with_marks(const std::string& from, const std::string& to) {
   return {};
 }
 
+// Replaces nothing. Those file systems that others serve cannot promise that, as NFS, and refuse;
+// there, nothing but an empty directory could be replaced that somebody makes this very moment.
+Result<void> give_name(const std::string& copy, const std::string& directory) {
+  if (::syscall(SYS_renameat2, AT_FDCWD, copy.c_str(), AT_FDCWD, directory.c_str(),
+                RENAME_NOREPLACE) == 0)
+    return {};
+  if (errno != EINVAL && errno != ENOSYS) return failed("keep the changes in", directory);
+  TRY(check_place_for_changes(directory));
+  if (::rename(copy.c_str(), directory.c_str()) == 0) return {};
+  return failed("keep the changes in", directory);
+}
+
 // Under another name until it is whole: a part would be taken for all of it.
 Result<void> copy_to_other_file_system(const std::string& upper, const std::string& directory) {
   std::string making = directory + ".XXXXXX";
   if (::mkdtemp(making.data()) == nullptr) return failed("make", making);
   const std::string copy = making + "/changes";
   Result<void> kept = copy_with_marks(upper, copy);
-  if (kept && ::syscall(SYS_renameat2, AT_FDCWD, copy.c_str(), AT_FDCWD, directory.c_str(),
-                        RENAME_NOREPLACE) != 0)
-    kept = failed("keep the changes in", directory);
+  if (kept) kept = give_name(copy, directory);
   const Result<void> removed = remove_tree(AT_FDCWD, making);
   return kept ? removed : kept;
 }

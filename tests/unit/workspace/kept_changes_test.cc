@@ -3,13 +3,21 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 
 #include "hermetic/base/file_tree.h"
@@ -108,6 +116,41 @@ TEST_F(KeptElsewhere, AreNoPartOfThemIfWhoCopiesIsKilled) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
   EXPECT_FALSE(std::filesystem::exists(other + "/kept"));
   EXPECT_TRUE(std::filesystem::exists(dir / "upper/large"));
+}
+
+// As NFS does.
+void refuse_to_replace_nothing() {
+  constexpr std::uint32_t kCall = offsetof(seccomp_data, nr);
+  constexpr std::uint32_t kFlags = offsetof(seccomp_data, args[4]);  // their lower half
+  std::array<sock_filter, 6> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kCall),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program = {.len = filter.size(), .filter = filter.data()};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(2);
+}
+
+TEST_F(KeptChanges, AreKeptWhereTheFileSystemCannotPromiseToReplaceNothing) {
+  std::string other = "/dev/shm/hermetic-test-XXXXXX";
+  if (::mkdtemp(other.data()) == nullptr) GTEST_SKIP() << "there is no /dev/shm";
+  dir.file("plain/file", "kept");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    refuse_to_replace_nothing();
+    ::_exit(move_changes(dir / "plain", other + "/kept") ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(std::filesystem::exists(other + "/kept/file"));
+  EXPECT_THAT(names_in(open_directory(AT_FDCWD, other).value().get()).value(),
+              ::testing::ElementsAre("kept"));
+  EXPECT_TRUE(remove_tree(AT_FDCWD, other));
 }
 
 TEST_F(KeptChanges, ReplaceNothing) {
