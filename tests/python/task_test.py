@@ -289,6 +289,21 @@ def test_changes_can_be_kept(task, tmp_path):
     assert os.listdir(tmp_path / "kept") == ["changed.txt"]
 
 
+@pytest.mark.parametrize("mode", ["700", "500"])
+def test_what_was_committed_is_there_after_changes_could_not_be_kept(task, tmp_path, mode):
+    (tmp_path / "taken").mkdir()
+    with task() as run:
+        run.run(["sh", "-euc", f"touch new; git add new; git commit -qm mine; chmod {mode} .git ."], check=True)
+        with pytest.raises(ValueError, match="is there already"):
+            run.keep_changes(tmp_path / "taken")
+        log = run.run(["sh", "-euc", "git status --porcelain; git log -1 --format=%s; stat -c %a .git"],
+                      capture_output=True, text=True, check=True)
+        assert log.stdout == f"mine\n{mode}\n"
+        run.keep_changes(tmp_path / "kept")
+        assert "git" not in os.listdir(run.worktree_path)
+    assert os.listdir(tmp_path / "kept") == ["new"]
+
+
 def test_what_cannot_be_meant_is_refused(task, cache, tmp_path):
     for options in ({"task_id": "../x"}, {"sha": "0" * 40}, {"spec": {"limits": {"memroy": "1G"}}}, {"snapshot": "no"}):
         with pytest.raises(hermetic.HermeticError):

@@ -73,6 +73,24 @@ Ground ground_of(const Checkout& checkout, const PythonEnvironment& environment,
   return ground;
 }
 
+// What git keeps is none of the changes. As long as those are not kept it is not given up either:
+// the commits of whoever works in the task are there.
+Result<void> move_git(const std::string& upper, const std::string& from, const std::string& to) {
+  const Unlocked unlocked(AT_FDCWD, upper);
+  const auto failed = [&] {
+    return system_error(fmt::format("cannot move '{}'", printable(from)), errno);
+  };
+  struct stat status = {};
+  if (::lstat(from.c_str(), &status) != 0) return errno == ENOENT ? Result<void>() : failed();
+  // Who may not write to a directory cannot tell it that it lies elsewhere.
+  const bool is_locked = S_ISDIR(status.st_mode) && (status.st_mode & S_IWUSR) == 0;
+  const mode_t mode = status.st_mode & 07777U;
+  if (is_locked && ::chmod(from.c_str(), mode | S_IWUSR) != 0) return failed();
+  if (::rename(from.c_str(), to.c_str()) != 0) return failed();
+  if (is_locked && ::chmod(to.c_str(), mode) != 0) return failed();
+  return {};
+}
+
 }  // namespace
 
 Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment, TaskConfig config,
@@ -264,11 +282,13 @@ Result<void> Task::check_idle() const {
 Result<void> Task::keep_changes(const std::string& directory) {
   TRY(check_idle());
   const std::string upper = worktree_path() + "/upper";
-  {
-    const Unlocked unlocked(AT_FDCWD, upper);
-    TRY(remove_tree(AT_FDCWD, upper + "/.git"));
+  const std::string aside = worktree_path() + "/git";
+  TRY(move_git(upper, upper + "/.git", aside));
+  if (Result<void> kept = move_changes(upper, directory); !kept) {
+    TRY(move_git(upper, aside, upper + "/.git"));
+    return kept;
   }
-  return move_changes(upper, directory);
+  return remove_tree(AT_FDCWD, aside);
 }
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {
