@@ -1,4 +1,5 @@
-// Contents: digests of files, each computed once for as long as nobody changes the file.
+// Contents: digests of files, each computed once for as long as nobody changes the file. One that
+// was changed a moment ago is read again each time.
 #pragma once
 
 #include <map>
