@@ -73,12 +73,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
 }
 
-// The paths that a file '.gitmodules' names. What is written in an odd way is passed over.
-std::vector<std::string> paths_of_submodules(const std::string& file) {
-  std::vector<std::string> paths;
+constexpr std::size_t kMostSubmodules = 10'000;
+
+// The paths that a file '.gitmodules' names. What is written in an odd way is passed over. Few
+// bytes of a repository make a file of many millions of lines, and one in every directory.
+std::set<std::string> paths_of_submodules(const std::string& file) {
+  std::set<std::string> paths;
   const Result<std::string> text = read_whole_file(file);
   std::string_view rest = text ? std::string_view(*text) : "";
-  while (!rest.empty()) {
+  while (!rest.empty() && paths.size() < kMostSubmodules) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -88,8 +91,7 @@ std::vector<std::string> paths_of_submodules(const std::string& file) {
     if (path.size() > 1 && path.starts_with('"') && path.ends_with('"'))
       path = path.substr(1, path.size() - 2);
     while (path.ends_with('/')) path.remove_suffix(1);
-    if (!path.empty() && path.find_first_of("\\\"") == std::string_view::npos)
-      paths.emplace_back(path);
+    if (!path.empty() && path.find_first_of("\\\"") == std::string_view::npos) paths.emplace(path);
   }
   return paths;
 }
@@ -98,11 +100,10 @@ std::vector<std::string> paths_of_submodules(const std::string& file) {
 void look_for_submodules(const std::string& top, const std::string& below, int depth,
                          std::set<std::string>& seen) {
   constexpr int kDeepest = 32;
-  constexpr std::size_t kMost = 10'000;
   if (depth > kDeepest) return;
   for (const std::string& name : paths_of_submodules(top + "/" + below + ".gitmodules")) {
     const std::string path = below + name;
-    if (seen.size() >= kMost) return;
+    if (seen.size() >= kMostSubmodules) return;
     if (!seen.insert(path).second || real(top + "/" + path) != top + "/" + path) continue;
     look_for_submodules(top, path + "/", depth + 1, seen);
   }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/unit/spec/temp_dir.h"
 
@@ -101,6 +102,27 @@ TEST_F(Repositories, AreLookedAtOnceForSubmodulesHoweverOftenTheyAreNamed) {
     dir.file(place + "/.gitmodules", all);
   }
   EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()), IsEmpty());
+}
+
+// A few kilobytes of a repository make as many lines as one likes, in as many directories.
+TEST_F(Repositories, FillNoMemoryWithTheNamesOfSubmodules) {
+  repository("r/.git", kCommit);
+  constexpr int kLines = 400'000;
+  constexpr int kDeep = 16;
+  constexpr long kMostKilobytes = 180'000;
+  std::string all;
+  for (int i = 0; i < kLines; ++i) all += "path=a\n";
+  std::string place = "r";
+  for (int i = 0; i < kDeep; ++i, place += "/a") {
+    dir.directory(place);
+    dir.file(place + "/.gitmodules", all);
+  }
+  rusage before = {};
+  rusage after = {};
+  ::getrusage(RUSAGE_SELF, &before);
+  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()), IsEmpty());
+  ::getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, kMostKilobytes);
 }
 
 TEST_F(Repositories, HaveRealPaths) {
