@@ -3,8 +3,7 @@
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
 nobody_can() { ((EUID == 0)) && "${nobody[@]}" test -x "$HERMETIC_PROGRAM"; }
-# It has needs of its own then: threads, memory, stack.
-has_sanitizer() { grep -q '__[at]san_init' "$HERMETIC_PROGRAM"; }
+load sanitizers
 # Comes before every command that is the user's.
 # shellcheck disable=SC2034 # for those who load this
 prefix=()

@@ -4,6 +4,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120 # what is quoted is for inside; each test is a shell of its own
 
 bats_require_minimum_version 1.5.0
+load sanitizers
 
 setup() {
   mkdir -p "$BATS_TEST_TMPDIR/w"
@@ -219,6 +220,7 @@ EOF
 }
 
 @test "where no more threads can be had, the gate goes on with those that there are" {
+  if has_sanitizer; then skip 'it needs more memory than that to start'; fi
   { echo 'hermetic_steps:'; for i in $(seq 60); do echo "  - {id: s$i, command: 'true'}"; done; } | write_policy
   (ulimit -v 400000 && gate --jobs 60)
 }
