@@ -234,10 +234,13 @@ def test_what_cannot_be_frozen_stays_as_it_is(task, cache):
         assert run.run(["cat", "file", "/task/scratch/s"], capture_output=True).stdout == b"new\ns\n"
 
 
-def test_without_a_command_there_is_nothing_to_freeze(task):
+def test_without_a_command_there_is_nothing_to_freeze_or_to_keep(task, tmp_path):
     with task() as run:
         with pytest.raises(hermetic.InvalidSpecError, match="nothing was run in the task yet"):
             run.freeze("nothing")
+        with pytest.raises(hermetic.InvalidSpecError, match="nothing was run in the task yet"):
+            run.keep_changes(tmp_path / "kept")
+        assert not (tmp_path / "kept").exists()
 
 
 def test_what_a_command_still_writes_is_neither_frozen_nor_kept(task, tmp_path):

@@ -273,14 +273,18 @@ Result<std::vector<ScratchEntry>> Task::scratch_listing() const {
   return entries;
 }
 
-// What is moved while somebody writes to it would be something else a moment later.
-Result<void> Task::check_idle() const {
+// Something was run, and nothing runs: what is moved while somebody writes to it would be something
+// else a moment later.
+Result<void> Task::check_done(std::string_view doing) const {
+  if (log_->commands().empty())
+    return invalid(fmt::format("nothing was run in the task yet: there is nothing to {}", doing),
+                   "run a command that makes something first");
   if (!log_->is_busy()) return {};
   return invalid("a command of the task is still running", "wait for it, or end it, first");
 }
 
 Result<void> Task::keep_changes(const std::string& directory) {
-  TRY(check_idle());
+  TRY(check_done("keep"));
   const std::string upper = worktree_path() + "/upper";
   const std::string aside = worktree_path() + "/git";
   TRY(move_git(upper, upper + "/.git", aside));
@@ -292,10 +296,7 @@ Result<void> Task::keep_changes(const std::string& directory) {
 }
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {
-  if (log_->commands().empty())
-    return invalid("nothing was run in the task yet: there is nothing to freeze",
-                   "run a command that makes something first");
-  TRY(check_idle());
+  TRY(check_done("freeze"));
   // Two setups of one task may have made different things.
   std::string content = TRY(stable_hash());
   const std::vector<std::pair<std::string, std::vector<std::string>>> parts = {

@@ -126,7 +126,7 @@ class Task {
     std::string changes;                   // the folder that keeps them; empty: nothing is kept
     std::vector<std::string> inputs = {};  // of the interpreter
   };
-  [[nodiscard]] Result<void> check_idle() const;
+  [[nodiscard]] Result<void> check_done(std::string_view doing) const;
   [[nodiscard]] Layers layers() const;
   [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
 

@@ -45,6 +45,20 @@ int copy_descriptor(int from, int to) { return static_cast<int>(::syscall(SYS_du
 
 int errno_if(bool failed) { return failed ? errno : 0; }
 
+// Is this line there already? The kernel waits for others, in a circle, before it lets a setting of
+// the network be written, even if that changes nothing.
+bool holds_line(const Step& step) {
+  std::array<char, 64> line = {};
+  const int fd = open_at(AT_FDCWD, step.target, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  const long size = ::syscall(SYS_read, fd, line.data(), line.size());
+  close_descriptor(fd);
+  if (size != static_cast<long>(step.text_size) + 1) return false;
+  for (std::size_t i = 0; i < step.text_size; ++i)
+    if (*(line.data() + i) != step.text[i]) return false;  // no check that could end in the library
+  return true;
+}
+
 int write_file(int directory, int flags, const Step& step) {
   const int fd = open_at(directory, step.target, flags | O_CLOEXEC | O_NOFOLLOW,
                          static_cast<unsigned>(step.number));
@@ -245,7 +259,8 @@ class Interpreter {
         return pass_descriptor(socket_, InitReport::Kind::Processes, proc_);
       case Step::Kind::WriteFile: return write_file(AT_FDCWD, O_WRONLY, step);
       case Step::Kind::TryWriteFile:
-        return static_cast<void>(write_file(AT_FDCWD, O_WRONLY, step)), 0;
+        if (!holds_line(step)) (void)write_file(AT_FDCWD, O_WRONLY, step);
+        return 0;
       case Step::Kind::SetHostname: return errno_if(::sethostname(step.text, step.text_size) != 0);
       case Step::Kind::MakePrivate:
         return errno_if(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0);
