@@ -224,8 +224,9 @@ TEST_P(Layers, LeaveNothingWhenTheRunCannotStart) {
   EXPECT_THAT(names_of(dir / "changes"), ::testing::AnyOf(IsEmpty(), ElementsAre("upper")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Layers, ::testing::Values(Way::Detect, Way::Copy),
+INSTANTIATE_TEST_SUITE_P(Ways, Layers, ::testing::Values(Way::Detect, Way::OnDisk, Way::Copy),
                          [](const auto& chosen) {
+                           if (chosen.param == Way::OnDisk) return "ByOverlayOnDisk";
                            return chosen.param == Way::Copy ? "ByCopy" : "ByOverlay";
                          });
 

@@ -1,6 +1,9 @@
 // What hermetic hears of a command that tries to reach somebody. Everything is aimed at loopback.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/sandbox/sandbox.h"
 
@@ -428,6 +431,9 @@ TEST(WatchUnderAttack, HearsOfAddressesInMemoryThatCannotBeRead) {
 }
 
 TEST(WatchUnderAttack, HearsOfThreadsWhoseDescriptorsAreTheirOwn) {
+  constexpr unsigned kOfThread = O_EXCL;  // PIDFD_THREAD
+  const UniqueFd thread(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), kOfThread)));
+  if (!thread.is_open()) GTEST_SKIP() << "Linux 6.9 is the first whose threads can be asked";
   for (const char* how : {"thread", "orphan"})
     EXPECT_THAT(subjects(watch(attempt({how})).outcome.violations),
                 ElementsAre("listen 0.0.0.0:0/tcp", "sendto 127.0.0.1:1010/udp"))

@@ -36,6 +36,8 @@ def arguments():
                         help="a file or a tree to have in the guest, at the same path")
     parser.add_argument("--package", dest="packages", action="append", default=[], metavar="NAME",
                         help="a package that is installed here, to have in the guest")
+    parser.add_argument("--module", dest="modules", action="append", default=[], metavar="NAME",
+                        help="one of the kernel's, loaded before the command runs")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--fetch", action="append", default=[], metavar="PATH",
                         help="a file that the command writes, to have here afterwards, at the same path")
@@ -110,7 +112,7 @@ def main():
     for path in options.fetch:  # what is there afterwards is new
         pathlib.Path(path).unlink(missing_ok=True)
     guest = machine.Machine(options.agent, [job], paths, options.seconds + 60, options.packages,
-                            options.memory, options.processors)
+                            options.memory, options.processors, modules=options.modules)
     try:
         with guest:
             try:

@@ -16,6 +16,8 @@
 namespace hermetic {
 namespace {
 
+constexpr const char* kTrialMark = "user.hermetic.trial";
+
 Error failed(std::string_view doing, const PlannedLayer& place) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(place.source)), errno,
                       "it takes the changes of a temp");
@@ -38,6 +40,13 @@ Result<UniqueFd> prepare(const PlannedLayer& place) {
     (void)::fremovexattr(directory.get(), kCopiedMark);  // of one that is gone
   else if (errno != EEXIST)
     return failed("make 'upper' in", place);
+  // Without them the overlay file system can be mounted, but no directory of a layer removed.
+  if (::fsetxattr(directory.get(), kTrialMark, "y", 1, 0) != 0)
+    return unsupported(
+        fmt::format("'{}' takes no attributes, which tell what was removed",
+                    printable(place.source)),
+        "choose a directory on a disk: before Linux 6.6, file systems in memory have none");
+  (void)::fremovexattr(directory.get(), kTrialMark);
   // Left by a run that was killed; the kernel takes no second one.
   TRY(remove_tree(directory.get(), kWork));
   if (::mkdirat(directory.get(), kWork, 0700) != 0) return failed("make 'work' in", place);
@@ -98,7 +107,9 @@ Result<ChangePlaces::Place> copy(const ViewEntry& temp) {
 Result<ChangePlaces> ChangePlaces::make(const Plan& plan, Layering layering) {
   ChangePlaces places;
   for (const ViewEntry& entry : plan.view) {
-    if (!entry.over.empty() && layering == Layering::Copy)
+    const bool copies =
+        layering == Layering::Copy || (layering == Layering::OverlayOnDisk && !entry.changes);
+    if (!entry.over.empty() && copies)
       places.copies_.push_back(TRY(copy(entry)));
     else if (entry.changes)
       places.places_.push_back(TRY(prepare(*entry.changes)));

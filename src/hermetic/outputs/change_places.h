@@ -18,8 +18,9 @@ inline constexpr const char* kWork = "work";
 
 // What stands between a command and the layers that it must not change.
 enum class Layering {
-  Overlay,  // the overlay file system
-  Copy,     // a copy of every file, in 'upper'
+  Overlay,        // the overlay file system
+  OverlayOnDisk,  // the same for changes that have a place; those in memory would lack its marks
+  Copy,           // a copy of every file, in 'upper'
 };
 
 // Locks the places, so that no two runs change one at a time. Owns 'work', and the places that

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -66,6 +68,11 @@ bool has_overlay() {
   for (std::string word; file >> word;)
     if (word == "overlay") return true;
   return false;
+}
+
+bool has_marks_in_memory() {
+  const UniqueFd file(static_cast<int>(::syscall(SYS_memfd_create, "trial", MFD_CLOEXEC)));
+  return file.is_open() && ::fsetxattr(file.get(), "user.overlay.trial", "y", 1, 0) == 0;
 }
 
 bool has_time_namespaces() { return ::access("/proc/self/ns/time_for_children", F_OK) == 0; }

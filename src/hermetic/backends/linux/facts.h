@@ -10,6 +10,8 @@ namespace hermetic::linux_backend {
 [[nodiscard]] int landlock_abi_of_this_kernel();  // 0: none
 [[nodiscard]] bool has_new_mount_calls();
 [[nodiscard]] bool has_overlay();
+// Whether files in memory can have the marks of the overlay file system.
+[[nodiscard]] bool has_marks_in_memory();
 [[nodiscard]] bool has_time_namespaces();
 // Why system calls cannot be asked about here; "" if they can.
 [[nodiscard]] std::string why_no_listener();

@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/init_image.h"
 #include "hermetic/backends/linux/limit_capabilities.h"
 #include "hermetic/backends/linux/linux_run.h"
+#include "hermetic/outputs/change_places.h"
 
 namespace hermetic {
 
@@ -17,8 +18,10 @@ Result<LinuxBackend> LinuxBackend::make(Mounts mounts, Groups groups, Layers lay
   UniqueFd init = TRY(make_init_image());
   const bool classic =
       mounts == Mounts::Classic || (mounts == Mounts::Detect && !has_new_mount_calls());
-  return LinuxBackend(std::move(init), classic, layers == Layers::Copy || !has_overlay(),
-                      landlock_abi_of_this_kernel(),
+  Layering layering = Layering::Overlay;
+  if (layers == Layers::OnDisk || !has_marks_in_memory()) layering = Layering::OverlayOnDisk;
+  if (layers == Layers::Copy || !has_overlay()) layering = Layering::Copy;
+  return LinuxBackend(std::move(init), classic, layering, landlock_abi_of_this_kernel(),
                       groups == Groups::Detect
                           ? ControlGroups::of_this_process()
                           : ControlGroups::none("control groups are not to be used"));
@@ -38,7 +41,7 @@ Capabilities LinuxBackend::probe() const {
   enforced(Clause::UndeclaredHidden, "mount namespace with an empty root");
   enforced(Clause::OutputsPrivate, "own mounts; published after success");
   enforced(Clause::LayersUnchanged,
-           copies_layers_ ? "a copy of every file" : "overlay file system");
+           layering_ == Layering::Copy ? "a copy of every file" : "overlay file system");
   enforced(Clause::NoNetwork, "empty network namespace");
   enforced(Clause::LoopbackOnly, "network namespace with loopback only");
   enforced(Clause::ExactEnvironment, "execve with the declared variables only");
@@ -85,7 +88,7 @@ Capabilities LinuxBackend::probe() const {
 Result<std::unique_ptr<Run>> LinuxBackend::start(const Plan& plan, const RunOptions& options,
                                                  EventSink& events) {
   Facts facts = TRY(gather_facts(landlock_abi_, classic_mounts_));
-  facts.copy_layers = copies_layers_;
+  facts.layering = layering_;
   if (plan.process.cpus) facts.cpus = TRY(some_cpus(*plan.process.cpus));
   return start_run(plan, std::move(facts), {.init = init_.get(), .groups = &groups_}, options,
                    events);

@@ -11,6 +11,8 @@
 
 namespace hermetic {
 
+enum class Layering;  // hermetic/outputs/change_places.h
+
 class LinuxBackend final : public Backend {
  public:
   // Which system calls build the view; New is what every kernel since 5.12 has.
@@ -19,8 +21,10 @@ class LinuxBackend final : public Backend {
   // Whether control groups are used where there are any.
   enum class Groups { Detect, None };
 
-  // What keeps a command from changing the layers of a temp.
-  enum class Layers { Detect, Copy };
+  // What keeps a command from changing the layers of a temp. OnDisk: as where files in memory
+  // cannot have the marks of the overlay file system, copies stand for those whose changes nobody
+  // keeps.
+  enum class Layers { Detect, OnDisk, Copy };
 
   static Result<LinuxBackend> make(Mounts mounts = Mounts::Detect, Groups groups = Groups::Detect,
                                    Layers layers = Layers::Detect);
@@ -33,17 +37,17 @@ class LinuxBackend final : public Backend {
                                      EventSink& events) override;
 
  private:
-  LinuxBackend(UniqueFd init, bool classic_mounts, bool copies_layers, int landlock_abi,
+  LinuxBackend(UniqueFd init, bool classic_mounts, Layering layering, int landlock_abi,
                ControlGroups groups)
       : init_(std::move(init)),
         classic_mounts_(classic_mounts),
-        copies_layers_(copies_layers),
+        layering_(layering),
         landlock_abi_(landlock_abi),
         groups_(std::move(groups)) {}
 
   UniqueFd init_;
   bool classic_mounts_;
-  bool copies_layers_;
+  Layering layering_;
   int landlock_abi_;
   ControlGroups groups_;
 };

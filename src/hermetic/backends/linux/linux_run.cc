@@ -425,8 +425,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
                                        const Surroundings& surroundings, const RunOptions& options,
                                        EventSink& events, Lowering lowering) {
   const Clock::time_point started = Clock::now();
-  Staging staging =
-      TRY(Staging::make(plan, facts.copy_layers ? Layering::Copy : Layering::Overlay));
+  Staging staging = TRY(Staging::make(plan, facts.layering));
   TRY(identify_copies(staging, facts));
   for (const StagedOutput& staged : staging.outputs()) {
     const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -15,6 +15,7 @@
 #include "hermetic/backends/linux/init_protocol.h"
 #include "hermetic/backends/linux/script.h"
 #include "hermetic/backends/linux/watch.h"
+#include "hermetic/outputs/change_places.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/spec/mount_table.h"
 
@@ -41,10 +42,10 @@ struct Facts {
   std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
   std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
   std::map<std::string, HostObject> copies;   // by the temp's path: a copy of its layers
-  bool copy_layers = false;                   // there is no overlay file system
-  MountTable mounts;                          // only read with classic_mounts
-  std::uint64_t program_key = 0;              // random; of allow_exec: false
-  timespec monotonic = {};                    // the clocks of the host, for own_uptime
+  Layering layering = Layering::Overlay;
+  MountTable mounts;              // only read with classic_mounts
+  std::uint64_t program_key = 0;  // random; of allow_exec: false
+  timespec monotonic = {};        // the clocks of the host, for own_uptime
   timespec boottime = {};
   bool own_terminal = false;
   Watched watched;                          // what to be told of
