@@ -131,7 +131,8 @@ TEST_F(DiskRates, AreRefusedForWhatHasNoDiskOfItsOwn) {
   for (const char* name : {"lower", "upper", "work", "merged"})
     std::filesystem::create_directory(dir / name);
   const auto attempt = [&](bool gives_up) {
-    SpecBuilder builder = sandboxed({"true"}).input(dir / "merged").limits({.disk_read_rate = 1});
+    SpecBuilder builder =
+        sandboxed({"true"}).input(dir / "merged").limits({.disk_read_rate = 1 << 20});
     if (gives_up) builder.give_up("disk-read-rate");
     const Result<Finished> finished = try_run(builder);
     return finished ? std::string("ran") : finished.error().message;
