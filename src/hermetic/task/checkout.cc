@@ -63,7 +63,7 @@ check_out() { # SOURCE COMMIT BELOW: what was fetched to here, which is there fr
   sparse= # of submodules all is there
   git -c advice.detachedHead=false checkout -q --detach "$commit"
   find . -path ./.git -prune -o -exec touch -h -d "@$(git log -1 --format=%ct)" {} +
-  git status --porcelain >/dev/null
+  git update-index -q --refresh # else every task would read all files to find that they are the same
   if [ -h .gitmodules ] || [ ! -f .gitmodules ]; then return 0; fi
   git config -z -f .gitmodules --name-only --get-regexp '^submodule\..*\.path$' | tr '\0' '\n' |
     while IFS= read -r entry; do
