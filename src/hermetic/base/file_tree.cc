@@ -140,12 +140,15 @@ Result<void> copy_file(int from_parent, const std::string& from, int to_parent,
 }
 
 Result<void> copy_link(int from_parent, const std::string& from, int to_parent,
-                       const std::string& to) {
+                       const std::string& to, const struct stat& status) {
   std::array<char, PATH_MAX> text;
   const ssize_t size = ::readlinkat(from_parent, from.c_str(), text.data(), text.size() - 1);
   if (size < 0) return cannot("read the link", from);
   text[static_cast<std::size_t>(size)] = '\0';
   if (::symlinkat(text.data(), to_parent, to.c_str()) != 0) return cannot("make the link", to);
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  if (::utimensat(to_parent, to.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) != 0)
+    return cannot("set the times of", to);
   return {};
 }
 
@@ -154,7 +157,7 @@ Result<void> copy_entry(int from_parent, const std::string& from, int to_parent,
   struct stat status = {};
   if (::fstatat(from_parent, from.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return cannot("inspect", from);
-  if (S_ISLNK(status.st_mode)) return copy_link(from_parent, from, to_parent, to);
+  if (S_ISLNK(status.st_mode)) return copy_link(from_parent, from, to_parent, to, status);
   if (S_ISREG(status.st_mode)) return copy_file(from_parent, from, to_parent, to, status);
   if (!S_ISDIR(status.st_mode))
     return invalid(fmt::format("'{}' is neither file, link nor directory", printable(from)));

@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "hermetic/base/file_tree.h"
@@ -40,6 +41,9 @@ Result<void> add_layer(const std::string& layer, const std::string& target) {
     if (!joins && ::mkdir(to.c_str(), 0700) != 0) return failed("make", to);
     TRY(add_layer(from, to));
     if (::chmod(to.c_str(), status.st_mode & 07777U) != 0) return failed("set the mode of", to);
+    const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+    if (::utimensat(AT_FDCWD, to.c_str(), times.data(), 0) != 0)
+      return failed("set the times of", to);
   }
   return {};
 }

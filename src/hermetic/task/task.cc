@@ -283,9 +283,20 @@ Result<void> Task::check_done(std::string_view doing) const {
   return invalid("a command of the task is still running", "wait for it, or end it, first");
 }
 
+// It stays as it is until they are kept.
+Result<void> Task::keep_changes_of_copy(const std::string& upper, const std::string& directory) {
+  const std::vector<Change> changed = TRY(changes());
+  const std::string gathered = worktree_path() + "/changed";
+  Result<void> kept = copy_changes(upper, changed, gathered);
+  if (kept) kept = move_changes(gathered, directory);
+  TRY(remove_tree(AT_FDCWD, kept ? upper : gathered));
+  return kept;
+}
+
 Result<void> Task::keep_changes(const std::string& directory) {
   TRY(check_done("keep"));
   const std::string upper = worktree_path() + "/upper";
+  if (is_copy(upper)) return keep_changes_of_copy(upper, directory);
   const std::string aside = worktree_path() + "/git";
   TRY(move_git(upper, upper + "/.git", aside));
   if (Result<void> kept = move_changes(upper, directory); !kept) {

@@ -127,6 +127,8 @@ class Task {
     std::vector<std::string> inputs = {};  // of the interpreter
   };
   [[nodiscard]] Result<void> check_done(std::string_view doing) const;
+  [[nodiscard]] Result<void> keep_changes_of_copy(const std::string& upper,
+                                                  const std::string& directory);
   [[nodiscard]] Layers layers() const;
   [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
 

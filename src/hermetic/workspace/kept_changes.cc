@@ -90,6 +90,64 @@ Result<void> copy_to_other_file_system(const std::string& upper, const std::stri
   return kept ? removed : kept;
 }
 
+// A tree of what has changed. Directories get their modes in the end, when nothing more comes to
+// them.
+class Gathering {
+ public:
+  Gathering(const std::string& upper, const std::string& target) : upper_(upper), target_(target) {}
+
+  // Parents first.
+  Result<void> add(const Change& change, std::size_t begin = 0) {
+    const std::size_t end = change.path.find('/', begin);
+    if (end == std::string::npos) return add_itself(change);
+    const std::string above = change.path.substr(0, end);
+    const Unlocked unlocked(AT_FDCWD, upper_ + "/" + above);
+    if (!TRY(has_directory(above))) return {};  // it is gone with all that was in it
+    return add(change, end + 1);
+  }
+
+  Result<void> finish() {
+    for (auto made = made_.rbegin(); made != made_.rend(); ++made)
+      if (::chmod(made->path.c_str(), made->mode & 01777U) != 0)
+        return failed("set the mode of", made->path);
+    return {};
+  }
+
+ private:
+  struct Made {
+    std::string path;
+    mode_t mode;
+  };
+
+  // Makes it, unless something else has its name.
+  Result<bool> has_directory(const std::string& path) {
+    struct stat status = {};
+    const std::string to = target_ + "/" + path;
+    if (::lstat(to.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+    if (::lstat((upper_ + "/" + path).c_str(), &status) != 0) return failed("look at", path);
+    if (::mkdir(to.c_str(), 0700) != 0) return failed("make", to);
+    made_.push_back({.path = to, .mode = status.st_mode});
+    return true;
+  }
+
+  Result<void> add_itself(const Change& change) {
+    if (change.unlisted)
+      return unsupported(
+          fmt::format("'{}' lies too deep, or too much was changed", printable(change.path)),
+          "nothing of it is kept");
+    const std::string to = target_ + "/" + change.path;
+    if (change.kind == Change::Kind::Removed)
+      return ::mknod(to.c_str(), S_IFCHR, 0) == 0 ? Result<void>() : failed("make", to);
+    if (change.type != "directory") return copy_with_marks(upper_ + "/" + change.path, to);
+    (void)TRY(has_directory(change.path));
+    return {};
+  }
+
+  const std::string& upper_;
+  const std::string& target_;
+  std::vector<Made> made_;
+};
+
 }  // namespace
 
 Result<void> check_place_for_changes(const std::string& directory) {
@@ -106,6 +164,14 @@ Result<void> move_changes(const std::string& upper, const std::string& directory
   if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
   if (errno != EXDEV) return failed("keep the changes in", directory);
   return copy_to_other_file_system(upper, directory);
+}
+
+Result<void> copy_changes(const std::string& upper, const std::vector<Change>& changes,
+                          const std::string& target) {
+  if (::mkdir(target.c_str(), 0755) != 0) return failed("make", target);
+  Gathering gathering(upper, target);
+  for (const Change& change : changes) TRY(gathering.add(change));
+  return gathering.finish();
 }
 
 }  // namespace hermetic

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hermetic/base/result.h"
+#include "hermetic/workspace/changes.h"
 
 namespace hermetic {
 
@@ -16,5 +18,12 @@ namespace hermetic {
 // folder of ours alone comes to where others may be: no file keeps a set-user-id or set-group-id
 // bit, and nobody else may write to the folder.
 [[nodiscard]] Result<void> move_changes(const std::string& upper, const std::string& directory);
+
+// Makes `target`, which must not be there, of those parts of `upper` that have changed: what the
+// overlay file system would have kept if `upper` was not a copy of all its layers. What was copied
+// before a failure stays: the caller removes it.
+[[nodiscard]] Result<void> copy_changes(const std::string& upper,
+                                        const std::vector<Change>& changes,
+                                        const std::string& target);
 
 }  // namespace hermetic

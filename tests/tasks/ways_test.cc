@@ -1,0 +1,206 @@
+// Tasks are the same whatever keeps their layers as they are: the overlay file system, or, where a
+// kernel has none, a copy of every file.
+#include <sys/stat.h>
+
+#include <memory>
+#include <utility>
+
+#include "hermetic/task/task.h"
+#include "tests/sandbox/sandbox.h"
+
+namespace hermetic {
+namespace {
+
+using task::Task;
+using task::TaskRequest;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Way = LinuxBackend::Layers;
+
+// Everything that a command could tell about the worktree but for git's own files.
+constexpr const char* kStory =
+    "find . -mindepth 1 -name .git -prune -o -printf '%p %y %m %s %T@ %l\\n' | LC_ALL=C sort";
+
+// A repository with what checkouts get wrong, and its caches: environments are slow to make.
+class Ways : public ::testing::TestWithParam<Way> {
+ protected:
+  static void SetUpTestSuite() {
+    place = std::make_unique<TempDir>();
+    cache = std::make_unique<Cache>(Cache::open(*place / "cache").value());
+    const Plain made = run_plainly(
+        {"sh", "-ec",
+         "cd \"$1\"; export GIT_CONFIG_NOSYSTEM=1 HOME=$PWD GIT_COMMITTER_DATE=@1600000000; "
+         "git init -q library; git init -q repo; "
+         "git config --global user.name n; git config --global user.email n@localhost; "
+         "git config --global protocol.file.allow always; "
+         "cd library; echo lib >lib; git add .; git commit -q -m lib; "
+         "cd ../repo; mkdir sub; echo old >file; echo inner >sub/inner; echo run >tool; "
+         "chmod 755 tool; ln -s sub/inner link; printf '*.big filter=lfs\\n' >.gitattributes; "
+         "git submodule --quiet add \"$1/library\" parts/library; "
+         "git add .; git commit -q -m first; echo second >file; git commit -q -a -m second 2>&1",
+         "sh", place->path()});
+    ASSERT_EQ(made.code, 0) << made.text;
+  }
+  static void TearDownTestSuite() {
+    cache.reset();
+    place.reset();
+  }
+
+  static LinuxBackend make_backend(Way way = GetParam()) {
+    return LinuxBackend::make(Mounts::Detect, LinuxBackend::Groups::Detect, way).value();
+  }
+  static Result<Task> set_up(Backend& backend, const std::string& from = {}) {
+    return Task::set_up({.id = "t",
+                         .repository = *place / "repo",
+                         .seed = 7,
+                         .scratch = *place / "scratch",
+                         .from = from},
+                        *cache, backend);
+  }
+  // What the script writes, if it ends well.
+  static std::string run_in(Task& task, Backend& backend, const std::string& script) {
+    task.set_command({"sh", "-ec", script});
+    Audience events;
+    const Result<Finished> finished = task.run(backend, captured(), events);
+    if (!finished) return to_string(finished.error());
+    EXPECT_EQ(finished->outcome.ending, Ending(Exited{0})) << finished->outcome.standard_error.text;
+    return finished->outcome.standard_output.text;
+  }
+  static Words changes_of(const Task& task) {
+    Words words;
+    const std::vector<Change> changes = task.changes().value();
+    for (const Change& change : changes)
+      words.push_back(std::string(to_string(change.kind)) + " " + change.path);
+    return words;
+  }
+  static std::string story_of_source() {
+    return run_plainly({"sh", "-c",
+                        "cd \"$1\"; find . -printf '%p %y %m %s %T@ %C@ %l\\n' | sort; "
+                        "cat .git/HEAD; git worktree list 2>/dev/null",
+                        "sh", *place / "repo"})
+        .text;
+  }
+
+  inline static std::unique_ptr<TempDir> place;
+  inline static std::unique_ptr<Cache> cache;
+};
+
+TEST_P(Ways, GitWorksInTheWorktreeAndTheSourceStaysAsItIs) {
+  const std::string before = story_of_source();
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend).value();
+  EXPECT_EQ(run_in(task, backend, "git diff-files; git -C parts/library diff-files"), "")
+      << "git would have to read every file";
+  EXPECT_EQ(run_in(task, backend, "git status --porcelain; git log --format=%s; cat file"),
+            "second\nfirst\nsecond\n");
+  EXPECT_EQ(run_in(task, backend,
+                   "echo third >file; rm sub/inner; echo new >new; git diff --name-status; "
+                   "git add -A; git commit -q -m third; git log --format=%s; git status --short; "
+                   "git -C parts/library log --format=%s; git worktree list | wc -l"),
+            "M\tfile\nD\tsub/inner\nthird\nsecond\nfirst\nlib\n1\n");
+  EXPECT_EQ(changes_of(task), (Words{"modified file", "added new", "removed sub/inner"}));
+  EXPECT_THAT(task.clean_up().left, IsEmpty());
+  EXPECT_EQ(story_of_source(), before);
+}
+
+TEST_P(Ways, TheWorktreeIsTheSameAndSoIsTheRecord) {
+  LinuxBackend overlay = make_backend(Way::Detect);
+  LinuxBackend backend = make_backend();
+  Task usual = set_up(overlay).value();
+  Task task = set_up(backend).value();
+  const std::string story = run_in(usual, overlay, kStory);
+  EXPECT_THAT(story, HasSubstr("./parts/library/lib f 644 4 "));
+  EXPECT_EQ(run_in(task, backend, kStory), story);
+  EXPECT_THAT(changes_of(task), IsEmpty());
+  EXPECT_EQ(task.stable_hash().value(), usual.stable_hash().value());
+}
+
+TEST_P(Ways, TheEnvironmentIsOneOfItsOwn) {
+  LinuxBackend backend = make_backend();
+  for (int i = 0; i < 2; ++i) {
+    Task task = set_up(backend).value();
+    EXPECT_EQ(run_in(task, backend,
+                     "python -c 'import sys; print(sys.prefix)'; pip --version | cut -d' ' -f1; "
+                     "! test -e /task/venv/mine; echo mine >/task/venv/mine; "
+                     "! test -e /task/scratch/mine; echo mine >/task/scratch/mine"),
+              "/task/venv\npip\n");
+  }
+}
+
+TEST_P(Ways, NoTwoTasksMeet) {
+  LinuxBackend backend = make_backend();
+  Task one = set_up(backend).value();
+  Task other = set_up(backend).value();
+  EXPECT_EQ(run_in(one, backend, "echo one >file; git commit -q -a -m one"), "");
+  EXPECT_EQ(run_in(other, backend, "cat file; git log --format=%s -1"), "second\nsecond\n");
+  EXPECT_EQ(run_in(one, backend, "cat file; git log --format=%s -1"), "one\none\n");
+}
+
+TEST_P(Ways, KeepWhatWasChangedAndNothingElse) {
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend).value();
+  EXPECT_EQ(run_in(task, backend,
+                   "echo third >file; rm tool; rm -r parts; mkdir -p new/er; echo x >new/er/x; "
+                   "chmod 500 new/er; chmod 0 new; touch .gitattributes; mv sub/inner sub/outer"),
+            "");
+  const TempDir kept;
+  EXPECT_FALSE(task.keep_changes(kept / "none/there"));
+  EXPECT_EQ(run_in(task, backend, "cat file"), "third\n") << "it is as it was";
+  ASSERT_TRUE(task.keep_changes(kept / "changes"));
+  EXPECT_EQ(content_of(kept / "changes/file"), "third\n");
+  const Plain names = run_plainly(
+      {"sh", "-c", "chmod 755 \"$1/new\"; cd \"$1\"; find . -printf '%p %y %m\\n' | sort", "sh",
+       kept / "changes"});
+  const std::string common =
+      "./file f 644\n./new d 755\n./new/er d 500\n./new/er/x f 644\n./parts c 0\n./sub d 755\n"
+      "./sub/inner c 0\n./sub/outer f 644\n./tool c 0\n";
+  const std::string touched = GetParam() == Way::Copy ? "" : "./.gitattributes f 644\n";
+  EXPECT_EQ(names.text, ". d 755\n" + touched + common);
+  EXPECT_EQ(run_in(task, backend, "cat file"), "second\n") << "it starts anew";
+}
+
+// Frozen in one way and used in another: a host may have lost the file system since.
+TEST_P(Ways, StartFromASnapshotWhicheverWayThatWasMade) {
+  for (const Way making : {Way::Detect, Way::Copy}) {
+    LinuxBackend maker = make_backend(making);
+    Task setup = set_up(maker).value();
+    EXPECT_EQ(run_in(setup, maker,
+                     "echo prepared >file; rm sub/inner; git commit -q -a -m prepared; "
+                     "echo ready >/task/scratch/ready; echo there >/task/venv/there"),
+              "");
+    ASSERT_TRUE(setup.freeze("s", *cache));
+    LinuxBackend backend = make_backend();
+    for (int i = 0; i < 2; ++i) {
+      Task task = set_up(backend, "s").value();
+      EXPECT_EQ(run_in(task, backend,
+                       "git status --short; git log --format=%s -1; cat file /task/scratch/ready "
+                       "/task/venv/there; ! test -e sub/inner; echo mine >file; rm tool"),
+                "prepared\nprepared\nready\nthere\n");
+      EXPECT_EQ(changes_of(task), (Words{"modified file", "removed tool"}));
+    }
+  }
+}
+
+TEST_P(Ways, LeaveNothing) {
+  LinuxBackend backend = make_backend();
+  {
+    Task task = set_up(backend).value();
+    EXPECT_EQ(run_in(task, backend, "mkdir -p deep/er; echo x >deep/er/x; chmod 0 deep"), "");
+    const Certificate certificate = task.clean_up();
+    EXPECT_THAT(certificate.left, IsEmpty());
+    EXPECT_EQ(certificate.made.size(), certificate.removed.size());
+    Task forgotten = set_up(backend).value();
+    EXPECT_EQ(run_in(forgotten, backend, "echo x >new"), "");
+  }
+  EXPECT_FALSE(std::filesystem::exists(*place / "scratch"));
+  EXPECT_THAT(names_of(*place / "cache/journals"), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Ways, ::testing::Values(Way::Detect, Way::Copy),
+                         [](const ::testing::TestParamInfo<Way>& way) {
+                           return way.param == Way::Copy ? "Copy" : "Overlay";
+                         });
+
+}  // namespace
+}  // namespace hermetic
