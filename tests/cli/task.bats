@@ -357,6 +357,7 @@ import zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as wheel:
     for name, text in {
         "tiny.py": f"said = {sys.argv[2]!r}\n",
+        f"__pycache__/tiny.{sys.implementation.cache_tag}.pyc": "not made of it",
         "tiny-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
         "tiny-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         "tiny-1.0.dist-info/RECORD": "tiny.py,,\n",
@@ -373,6 +374,10 @@ wheels_are_installed() {
   [ "$(cat said)" = right ]
   [ "$(value m.json lockfile_sha)" = "$(sha256sum hashed | cut -d' ' -f1)" ]
   [ "$(value m.json lockfile_has_hashes)" = True ]
+  # All of it is compiled, by us, and nothing else is; pip finds nothing wrong.
+  task --lockfile hashed --wheels 'the wheels' -- sh -ec 'cd /task/venv; pip check >&2
+    find . -name "*.py" | sed -E "s,([^/]*)\.py$,__pycache__/\1.cpython-XY.pyc," | sort >/tmp/wanted
+    find . -name "*.pyc" | sed -E "s,cpython-[0-9]+,cpython-XY," | sort | diff /tmp/wanted -; ! grep -r "not made of it" .'
   # What its hashes pin is the same, wherever it came from.
   mv 'the wheels' elsewhere
   [ "$(task --lockfile hashed --wheels elsewhere --manifest n.json -- python -c 'import tiny; print(tiny.said)')" = right ]

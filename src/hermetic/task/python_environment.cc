@@ -19,21 +19,27 @@
 namespace hermetic::task {
 namespace {
 
-// $1: interpreter, $2: lockfile or ""; then options for pip.
+// $1: interpreter, $2: the empty environment or "", $3: lockfile or ""; then options for pip. What
+// was there before pip came has the time that everything gets, and its byte code is good.
 constexpr const char* kPythonScript = R"sh(set -eu
 echo "interpreter $(sha256sum <"$1" | cut -d' ' -f1)"
-"$1" -m venv /task/venv
-lockfile=$2
-shift 2
+if [ -n "$2" ]; then
+  cp -R -P --preserve=mode,timestamps "$2/." /task/venv
+else
+  "$1" -m venv /task/venv
+fi
+lockfile=$3
+shift 3
 if [ -n "$lockfile" ]; then
   /task/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
     --no-deps --only-binary :all: "$@" -r "$lockfile" >&2
 fi
-find /task/venv -name __pycache__ -prune -exec rm -rf {} +
-/task/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /task/venv/lib >&2 || true
+new="find /task/venv -newermt @315532800"
+$new -path '*/__pycache__/*' -name '*.pyc' -delete
+$new -name '*.py' | /task/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash -i - >&2 || true
 find /task/venv -exec touch -h -d @315532800 {} +
 cd /task/venv
-echo "content $(find lib bin -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
+echo "content $(find lib bin -type f ! -path '*/__pycache__/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
   sha256sum | cut -d' ' -f1)"
 # Without what packages do when Python starts: it could say something else first.
 /task/venv/bin/python -I -S -c 'import platform; print("version", platform.python_version())'
@@ -103,12 +109,18 @@ Result<PythonEnvironment> python_environment(const PythonRequest& request, Cache
       return invalid(fmt::format("nobody has said where the packages of '{}' are",
                                  printable(request.lockfile)),
                      "name a directory with --wheels, or an index with --index");
-    Preparation preparation{.what = "a Python environment",
-                            .command = {"sh", "-c", kPythonScript, "sh", interpreter},
-                            .inputs = inputs,
-                            .tree = kEnvironment,
-                            .place = place,
-                            .network = network};
+    // Making that takes most of the time, and it is the same for all lockfiles.
+    std::optional<PythonEnvironment> empty;
+    if (lockfile)
+      empty = TRY(python_environment({.interpreter = request.interpreter}, cache, backend));
+    if (empty) inputs.push_back(empty->cached.path);
+    Preparation preparation{
+        .what = "a Python environment",
+        .command = {"sh", "-c", kPythonScript, "sh", interpreter, empty ? empty->cached.path : ""},
+        .inputs = inputs,
+        .tree = kEnvironment,
+        .place = place,
+        .network = network};
     preparation.command.push_back(lockfile ? place + "/lockfile" : "");
     preparation.command.insert(preparation.command.end(), options.begin(), options.end());
     if (lockfile) {
