@@ -219,7 +219,6 @@ int make_local(unsigned char family) {
   return error;
 }
 
-// As many as one message can carry, and no more: SCM_MAX_FD.
 int pass_descriptor(int socket, InitReport::Kind kind, int descriptor) {
   InitReport report{.kind = kind};
   DescriptorMessage message(&report, sizeof report);
