@@ -92,10 +92,11 @@ void storm(int processes, int times) {
 std::atomic<bool> over = false;
 sockaddr_in swapped;
 
-// Every one of them is made: a compiler leaves out those that are overwritten at once.
+// Every one of them is seen by others: a compiler, or a processor, leaves out those that are
+// overwritten at once.
 template <typename Value>
 void store(Value& place, Value value) {
-  static_cast<volatile Value&>(place) = value;
+  std::atomic_ref<Value>(place).store(value);
 }
 
 void* swap(void* /*unused*/) {
