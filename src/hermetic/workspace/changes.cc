@@ -81,10 +81,8 @@ class Below {
   [[nodiscard]] Result<std::set<std::string>> names(const std::string& path) const {
     std::set<std::string> all;
     for (const std::string& layer : layers_) {
-      const std::string place = join_below(layer, path);
-      const std::optional<struct stat> status = look_at(place);
-      if (!status || !S_ISDIR(status->st_mode)) continue;
-      for (std::string& name : TRY(names_at(place)))
+      if (!has_directory(layer, path)) continue;
+      for (std::string& name : TRY(names_at(join_below(layer, path))))
         if (find(join_names(path, name))) all.insert(std::move(name));
     }
     return all;
@@ -98,6 +96,19 @@ class Below {
   }
 
  private:
+  // By no link: where a layer further up has a directory, this one may have a link to anywhere.
+  static bool has_directory(const std::string& layer, const std::string& path) {
+    std::string place = layer;
+    const std::string rooted = "/" + path;
+    for (Components component(rooted); component.next();) {
+      place += "/";
+      place += component.name();
+      const std::optional<struct stat> status = look_at(place);
+      if (!status || !S_ISDIR(status->st_mode)) return false;
+    }
+    return true;
+  }
+
   const std::vector<std::string>& layers_;
 };
 
@@ -167,8 +178,9 @@ class Comparison {
         const Unlocked unlocked(AT_FDCWD, place);
         change.digest = TRY(digest_of(place, *now));
       }
+      const bool is_other = change.type == "other";  // a pipe or a socket: there is no more to it
       const bool same = old && old->st_mode == now->st_mode && old->st_size == now->st_size &&
-                        !change.digest.empty() && TRY(digest_of(*old_place, *old))
+                        (is_other || !change.digest.empty()) && TRY(digest_of(*old_place, *old))
       == change.digest;
       if (!same) tell(std::move(change));
     }
