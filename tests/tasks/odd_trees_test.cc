@@ -21,6 +21,33 @@ class OddTrees : public Ways {
   }
 };
 
+TEST_P(OddTrees, ModesOfASnapshotAreNoChanges) {
+  freeze("echo x >x; chmod 4755 x; echo y >y; chmod 1644 y; mkdir z; chmod 3777 z", "s",
+         Way::Detect);
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend, "s").value();
+  EXPECT_EQ(run_in(task, backend, "stat -c %a x y z"), "4755\n1644\n3777\n");
+  EXPECT_THAT(changes_of(task), IsEmpty());
+}
+
+TEST_P(OddTrees, PipesAndSocketsOfASnapshotAreThere) {
+  freeze("mkfifo -m 600 pipe; python -c 'import socket; socket.socket(1).bind(\"socket\")'", "s",
+         Way::Detect);
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend, "s").value();
+  EXPECT_EQ(run_in(task, backend, "stat -c '%F %a' pipe socket; echo x >pipe & read x <pipe"),
+            "fifo 600\nsocket 755\n");
+  EXPECT_THAT(changes_of(task), IsEmpty());
+}
+
+TEST_P(OddTrees, SnapshotsJoinInADirectoryThatIsReadOnly) {
+  freeze("mkdir d d/e; echo x >d/e/x; echo z >d/e/z; chmod 555 d d/e", "s", Way::Detect);
+  freeze("chmod 755 d/e; rm d/e/z; echo y >d/e/y; chmod 555 d/e", "s2", Way::Detect, "s");
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend, "s2").value();
+  EXPECT_EQ(run_in(task, backend, "stat -c %a d d/e; ls d/e"), "555\n555\nx\ny\n");
+}
+
 TEST_P(OddTrees, ALinkOfALowerSnapshotLeadsNobodyOut) {
   const TempDir outside;
   ASSERT_EQ(::mkdir((outside / "closed").c_str(), 0), 0);

@@ -21,6 +21,22 @@ Error failed(std::string_view doing, const std::string& path) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
 }
 
+Result<void> set_mode_and_times(const std::string& path, const struct stat& status) {
+  if (::chmod(path.c_str(), status.st_mode & 07777U) != 0) return failed("set the mode of", path);
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  if (::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) != 0)
+    return failed("set the times of", path);
+  return {};
+}
+
+Result<void> add_file(const std::string& from, const std::string& to, const struct stat& status) {
+  const bool has_name_only = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+  if (!has_name_only) TRY(copy_tree(AT_FDCWD, from, AT_FDCWD, to));
+  if (has_name_only && ::mknod(to.c_str(), status.st_mode & (S_IFMT | 0600U), 0) != 0)
+    return failed("make", to);
+  return S_ISLNK(status.st_mode) ? Result<void>() : set_mode_and_times(to, status);
+}
+
 Result<void> add_layer(const std::string& layer, const std::string& target) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, layer));
   for (const std::string& name : TRY(names_in(directory.get()))) {
@@ -35,15 +51,14 @@ Result<void> add_layer(const std::string& layer, const std::string& target) {
     if (!joins) TRY(remove_tree(AT_FDCWD, to));
     if (is_whiteout(status.st_mode, status.st_rdev)) continue;
     if (!S_ISDIR(status.st_mode)) {
-      TRY(copy_tree(AT_FDCWD, from, AT_FDCWD, to));
+      TRY(add_file(from, to, status));
       continue;
     }
     if (!joins && ::mkdir(to.c_str(), 0700) != 0) return failed("make", to);
+    // The layer below may have closed it, though not to those above.
+    if (joins && ::chmod(to.c_str(), 0700) != 0) return failed("open", to);
     TRY(add_layer(from, to));
-    if (::chmod(to.c_str(), status.st_mode & 07777U) != 0) return failed("set the mode of", to);
-    const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
-    if (::utimensat(AT_FDCWD, to.c_str(), times.data(), 0) != 0)
-      return failed("set the times of", to);
+    TRY(set_mode_and_times(to, status));
   }
   return {};
 }
@@ -96,13 +111,14 @@ Result<void> mark_as_whole(const std::string& path, int depth) {
   return {};
 }
 
+std::size_t shown_layers(const std::vector<std::string>& layers) {
+  const auto lowest = std::ranges::find_if(layers, is_opaque);
+  return static_cast<std::size_t>(lowest - layers.begin()) + (lowest == layers.end() ? 0 : 1);
+}
+
 Result<void> copy_layers(const std::vector<std::string>& layers, const std::string& target) {
   if (::mkdir(target.c_str(), 0755) != 0) return failed("make", target);
-  // What lies below one that is a whole does not show.
-  const auto lowest = std::ranges::find_if(layers, is_opaque);
-  const auto shown = lowest == layers.end() ? layers.size()
-                                            : static_cast<std::size_t>(lowest - layers.begin()) + 1;
-  for (std::size_t i = shown; i > 0; --i) TRY(add_layer(layers[i - 1], target));
+  for (std::size_t i = shown_layers(layers); i > 0; --i) TRY(add_layer(layers[i - 1], target));
   return mark_as_whole(target);
 }
 

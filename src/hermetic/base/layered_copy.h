@@ -1,6 +1,7 @@
 // Layers as one tree: what the overlay file system would show, copied file by file.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ inline constexpr const char* kCopiedMark = "user.hermetic.copied";  // "y"
 // Marks a directory and all below it as opaque: it shows itself and nothing else, whatever it lies
 // over. Fails where the file system has no such marks.
 [[nodiscard]] Result<void> mark_as_whole(const std::string& path, int depth = 0);
+
+// How many of the layers show, the first uppermost: what lies below one that is a whole does not.
+// The kernel heeds the mark of every directory but that of a layer itself.
+[[nodiscard]] std::size_t shown_layers(const std::vector<std::string>& layers);
 
 // Makes `target`, which must not be there, of `layers`, the first uppermost, and marks it as a
 // whole. What was copied before a failure stays: the caller removes it.
