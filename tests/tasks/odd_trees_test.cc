@@ -21,6 +21,18 @@ class OddTrees : public Ways {
   }
 };
 
+TEST_P(OddTrees, WhatASnapshotHasRemovedStaysAway) {
+  for (const Way making : {Way::Detect, Way::Copy}) {
+    freeze("rm tool; echo x >/task/scratch/x; echo y >/task/scratch/y", "s", making);
+    freeze("rm file /task/scratch/x", "s2", making, "s");
+    LinuxBackend backend = make_backend();
+    Task task = set_up(backend, "s2").value();
+    EXPECT_EQ(run_in(task, backend, "ls . /task/scratch"),
+              ".:\nlink\nparts\nsub\n\n/task/scratch:\ny\n");
+    EXPECT_THAT(changes_of(task), IsEmpty());
+  }
+}
+
 TEST_P(OddTrees, ModesOfASnapshotAreNoChanges) {
   freeze("echo x >x; chmod 4755 x; echo y >y; chmod 1644 y; mkdir z; chmod 3777 z", "s",
          Way::Detect);

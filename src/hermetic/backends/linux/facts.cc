@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "hermetic/backends/linux/kernel.h"
+#include "hermetic/base/layered_copy.h"
 #include "hermetic/base/quiet_thread.h"
 #include "hermetic/base/text.h"
 #include "hermetic/spec/builtin_view.h"
@@ -161,6 +162,14 @@ Result<void> identify_copies(const Staging& staging, Facts& facts) {
     facts.copies[place.temp] = TRY(identify_object(place.upper, upper.get()));
   }
   return {};
+}
+
+void count_shown_layers(const Plan& plan, Facts& facts) {
+  for (const ViewEntry& temp : plan.view) {
+    std::vector<std::string> layers;
+    for (const PlannedLayer& layer : temp.over) layers.push_back(layer.source);
+    if (!layers.empty()) facts.shown_layers[temp.path] = shown_layers(layers);
+  }
 }
 
 }  // namespace hermetic::linux_backend

@@ -18,6 +18,8 @@ namespace hermetic::linux_backend {
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
 // Fills in the copies of layers.
 [[nodiscard]] Result<void> identify_copies(const Staging& staging, Facts& facts);
+// Fills in how many layers show, of each temp that has any.
+void count_shown_layers(const Plan& plan, Facts& facts);
 
 // The mask of `count` of the CPUs that the caller may use, or of all if it has fewer.
 [[nodiscard]] Result<std::string> some_cpus(std::uint64_t count);

@@ -61,10 +61,13 @@ class LayerSteps {
 }  // namespace
 
 void add_layer_steps(LoweredScript& script, const ViewEntry& temp, const char* target,
-                     const std::string& place, const std::string& memory, bool classic_mounts) {
-  LayerSteps steps(script, classic_mounts);
+                     const std::string& place, const std::string& memory, const Facts& facts) {
+  LayerSteps steps(script, facts.classic_mounts);
+  const auto counted = facts.shown_layers.find(temp.path);
+  const std::size_t shown =
+      counted == facts.shown_layers.end() ? temp.over.size() : counted->second;
   std::string lower;
-  for (std::size_t i = 0; i < temp.over.size(); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const std::string name = fmt::format("{}.layer{}", place, i);
     steps.bind(temp.over[i], name);
     lower += (i == 0 ? "" : ":") + name;

@@ -7,9 +7,10 @@
 
 namespace hermetic::linux_backend {
 
-// Mounts at `target`. `place` is a directory of the sandbox in which mount points can be made; none
-// of them stays. `memory` are the options of the tmpfs that takes changes nobody keeps.
+// Mounts at `target`, with as many layers as show. `place` is a directory of the sandbox in which
+// mount points can be made; none of them stays. `memory` are the options of the tmpfs that takes
+// changes nobody keeps.
 void add_layer_steps(LoweredScript& script, const ViewEntry& temp, const char* target,
-                     const std::string& place, const std::string& memory, bool classic_mounts);
+                     const std::string& place, const std::string& memory, const Facts& facts);
 
 }  // namespace hermetic::linux_backend

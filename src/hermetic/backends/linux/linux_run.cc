@@ -427,6 +427,7 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   const Clock::time_point started = Clock::now();
   Staging staging = TRY(Staging::make(plan, facts.layering));
   TRY(identify_copies(staging, facts));
+  count_shown_layers(plan, facts);
   for (const StagedOutput& staged : staging.outputs()) {
     const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!tree.is_open()) return system_error("cannot open the prepared output", errno);

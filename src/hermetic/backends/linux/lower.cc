@@ -406,7 +406,7 @@ class Composer {
       bind_writable(copy->second, entry);
     else if (!entry.over.empty())
       add_layer_steps(script_, entry, inside(entry.path), making_place(), sized("mode=0700"),
-                      facts_.classic_mounts);
+                      facts_);
     else
       mount("tmpfs", inside(entry.path), MS_NOSUID | MS_NODEV,
             sized(entry.path == kTemporary ? "mode=1777" : "mode=0755"));

@@ -40,8 +40,9 @@ struct Facts {
   bool classic_mounts = false;      // use mount(2) only
   std::vector<HostObject> devices;  // /dev/null and the others of the view
   std::vector<std::string> masked;  // files of /proc that exist here and are nobody's business
-  std::map<std::string, HostObject> staging;  // by the output's path: its fresh private tree
-  std::map<std::string, HostObject> copies;   // by the temp's path: a copy of its layers
+  std::map<std::string, HostObject> staging;        // by the output's path: its fresh private tree
+  std::map<std::string, HostObject> copies;         // by the temp's path: a copy of its layers
+  std::map<std::string, std::size_t> shown_layers;  // by the temp's path; all, if it is not here
   Layering layering = Layering::Overlay;
   MountTable mounts;              // only read with classic_mounts
   std::uint64_t program_key = 0;  // random; of allow_exec: false
