@@ -33,6 +33,18 @@ TEST_P(OddTrees, WhatASnapshotHasRemovedStaysAway) {
   }
 }
 
+TEST_P(OddTrees, ATaskMayGoOnInTheOtherWay) {
+  LinuxBackend backend = make_backend();
+  LinuxBackend other = make_backend(GetParam() == Way::Copy ? Way::Detect : Way::Copy);
+  Task task = set_up(backend).value();
+  EXPECT_EQ(run_in(task, backend, "rm tool sub/inner; echo x >new"), "");
+  EXPECT_EQ(run_in(task, other, "ls; ls sub; cat new file; rm file; echo y >sub/y"),
+            "file\nlink\nnew\nparts\nsub\nx\nsecond\n");
+  EXPECT_EQ(run_in(task, backend, "ls; ls sub; cat new"), "link\nnew\nparts\nsub\ny\nx\n");
+  EXPECT_EQ(changes_of(task), (Words{"removed file", "added new", "removed sub/inner",
+                                     "added sub/y", "removed tool"}));
+}
+
 TEST_P(OddTrees, ModesOfASnapshotAreNoChanges) {
   freeze("echo x >x; chmod 4755 x; echo y >y; chmod 1644 y; mkdir z; chmod 3777 z", "s",
          Way::Detect);

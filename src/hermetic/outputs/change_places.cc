@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
@@ -61,22 +64,32 @@ Result<void> check_object(const PlannedLayer& layer) {
   return system_error(fmt::format("'{}' was replaced", printable(layer.source)), ESTALE);
 }
 
-// Under another name until it is whole: a copy that was broken off is not taken for one.
+bool holds_copy(const std::string& folder) {
+  const std::string upper = fmt::format("{}/{}", folder, kUpper);
+  return is_present(upper) && is_copy(upper);
+}
+
+// Under another name until it is whole: a copy that was broken off is not taken for one. What a run
+// with the overlay file system has changed there is the uppermost layer.
 Result<void> copy_into(const std::string& folder, int directory, const ViewEntry& temp) {
-  struct stat status = {};
-  if (::fstatat(directory, kUpper, &status, AT_SYMLINK_NOFOLLOW) == 0) return {};
+  if (holds_copy(folder)) return {};
   std::vector<std::string> layers;
+  const std::string upper = fmt::format("{}/{}", folder, kUpper);
+  const bool has_changes = is_present(upper);
+  if (has_changes) layers.push_back(upper);
   for (const PlannedLayer& layer : temp.over) {
     TRY(check_object(layer));
     layers.push_back(layer.source);
   }
   TRY(remove_tree(directory, kWork));
   TRY(copy_layers(layers, fmt::format("{}/{}", folder, kWork)));
+  if (::syscall(SYS_renameat2, directory, kWork, directory, kUpper,
+                has_changes ? RENAME_EXCHANGE : 0U) != 0)
+    return system_error(fmt::format("cannot keep the copy in '{}'", printable(folder)), errno);
+  // Not before: without the mark a copy is copied once more, but changes with it would be all.
   if (::fsetxattr(directory, kCopiedMark, "y", 1, 0) != 0)
     return system_error(fmt::format("cannot mark '{}'", printable(folder)), errno);
-  if (::renameat(directory, kWork, directory, kUpper) != 0)
-    return system_error(fmt::format("cannot keep the copy in '{}'", printable(folder)), errno);
-  return {};
+  return remove_tree(directory, kWork);
 }
 
 Result<ChangePlaces::Place> copy(const ViewEntry& temp) {
@@ -107,8 +120,10 @@ Result<ChangePlaces::Place> copy(const ViewEntry& temp) {
 Result<ChangePlaces> ChangePlaces::make(const Plan& plan, Layering layering) {
   ChangePlaces places;
   for (const ViewEntry& entry : plan.view) {
-    const bool copies =
-        layering == Layering::Copy || (layering == Layering::OverlayOnDisk && !entry.changes);
+    // What is a copy by now stays one: the kernel would let through what was removed at its top.
+    const bool copies = layering == Layering::Copy ||
+                        (layering == Layering::OverlayOnDisk && !entry.changes) ||
+                        (entry.changes && holds_copy(entry.changes->source));
     if (!entry.over.empty() && copies)
       places.copies_.push_back(TRY(copy(entry)));
     else if (entry.changes)
