@@ -85,6 +85,18 @@ TEST_P(OddTrees, ALinkOfALowerSnapshotLeadsNobodyOut) {
   EXPECT_EQ(changes_of(task), (Words{"removed sub/closed", "removed sub/closed/x"}));
 }
 
+TEST_P(OddTrees, WhatIsInTheScratchFolderIsListed) {
+  freeze("cd /task/scratch; echo old >old; echo gone >gone; mkdir d; echo x >d/x", "s",
+         Way::Detect);
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend, "s").value();
+  EXPECT_EQ(run_in(task, backend, "cd /task/scratch; rm gone; echo y >d/y; echo new >new"), "");
+  Words paths;
+  const std::vector<task::ScratchEntry> entries = task.scratch_listing().value();
+  for (const task::ScratchEntry& entry : entries) paths.push_back(entry.path);
+  EXPECT_EQ(paths, (Words{"d/x", "d/y", "new", "old"}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Tasks, OddTrees, ::testing::Values(Way::Detect, Way::Copy), name_of_way);
 
 }  // namespace
