@@ -97,6 +97,16 @@ TEST_P(OddTrees, WhatIsInTheScratchFolderIsListed) {
   EXPECT_EQ(paths, (Words{"d/x", "d/y", "new", "old"}));
 }
 
+TEST_P(OddTrees, ChangesAreKeptOnce) {
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend).value();
+  EXPECT_EQ(run_in(task, backend, "echo x >new"), "");
+  const TempDir kept;
+  EXPECT_TRUE(task.keep_changes(kept / "changes"));
+  EXPECT_FALSE(task.keep_changes(kept / "again"));
+  EXPECT_EQ(names_of(kept.path()), Words{"changes"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Tasks, OddTrees, ::testing::Values(Way::Detect, Way::Copy), name_of_way);
 
 }  // namespace

@@ -331,6 +331,8 @@ Result<void> Task::keep_changes_of_copy(const std::string& upper, const std::str
 Result<void> Task::keep_changes(const std::string& directory) {
   TRY(check_done("keep"));
   const std::string upper = worktree_path() + "/upper";
+  if (!is_present(upper))
+    return invalid("the changes of the task were kept already", "run another command first");
   if (is_copy(upper)) return keep_changes_of_copy(upper, directory);
   const std::string aside = worktree_path() + "/git";
   TRY(move_git(upper, upper + "/.git", aside));
