@@ -92,8 +92,8 @@ TEST_P(OddTrees, WhatIsInTheScratchFolderIsListed) {
   Task task = set_up(backend, "s").value();
   EXPECT_EQ(run_in(task, backend, "cd /task/scratch; rm gone; echo y >d/y; echo new >new"), "");
   Words paths;
-  const std::vector<task::ScratchEntry> entries = task.scratch_listing().value();
-  for (const task::ScratchEntry& entry : entries) paths.push_back(entry.path);
+  const std::vector<ListedFile> entries = task.scratch_listing().value();
+  for (const ListedFile& entry : entries) paths.push_back(entry.path);
   EXPECT_EQ(paths, (Words{"d/x", "d/y", "new", "old"}));
 }
 

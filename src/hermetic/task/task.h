@@ -24,6 +24,7 @@
 #include "hermetic/task/task_config.h"
 #include "hermetic/workspace/cache.h"
 #include "hermetic/workspace/changes.h"
+#include "hermetic/workspace/listing.h"
 #include "hermetic/workspace/run_folder.h"
 
 namespace hermetic::task {
@@ -43,13 +44,6 @@ struct TaskRequest {
   // The command, limits, and what else it may read, reach or know. Its network is none unless it
   // says otherwise.
   Draft draft = {};
-};
-
-// What is in the task's own scratch folder in the end.
-struct ScratchEntry {
-  std::string path;
-  std::uint64_t size_bytes = 0;
-  bool unlisted = false;  // a directory that lies too deep to be looked into
 };
 
 class Task {
@@ -82,7 +76,7 @@ class Task {
 
   // What has become of the worktree and of the scratch folder so far.
   [[nodiscard]] Result<std::vector<Change>> changes() const;
-  [[nodiscard]] Result<std::vector<ScratchEntry>> scratch_listing() const;
+  [[nodiscard]] Result<std::vector<ListedFile>> scratch_listing() const;
 
   // Moves what the command changed in the worktree to `directory`, which must not be there yet:
   // files as they are now, removed ones as character devices 0:0.

@@ -114,7 +114,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
   const bool has_ended = last.contains("failure") && !last["failure"].is_null();
   const auto of_last = [&](const char* key) { return last.contains(key) ? last[key] : json(); };
   json scratch = json::array();
-  for (const ScratchEntry& entry : record.scratch) {
+  for (const ListedFile& entry : record.scratch) {
     scratch.push_back({{"path", printable(entry.path)}, {"size_bytes", entry.size_bytes}});
     if (entry.unlisted) scratch.back()["unlisted"] = true;
   }

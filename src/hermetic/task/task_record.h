@@ -18,7 +18,7 @@ struct TaskRecord {
   std::string stable_hash;  // "" before the first command
   std::vector<LoggedCommand> commands;
   std::vector<Change> changes;
-  std::vector<ScratchEntry> scratch;
+  std::vector<ListedFile> scratch;
   std::string not_kept;  // why the changes, which somebody wanted to have, could not be kept
   Certificate certificate;
   bool hermetic = false;            // all commands were

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "hermetic/base/file_tree.h"
+
 namespace hermetic {
 
 class TempDir {
@@ -23,10 +25,7 @@ class TempDir {
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~TempDir() { (void)remove_tree(AT_FDCWD, path_); }  // also what a test has closed to itself
 
   // The absolute, real path of a name in the folder.
   [[nodiscard]] std::string operator/(std::string_view name) const { return path_ / name; }
