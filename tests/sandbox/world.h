@@ -83,6 +83,7 @@ inline std::string in_world(const std::function<std::string()>& ask) {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "no pipe";
     const pid_t servers = ::fork();
     if (servers == 0) {
+      (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test may end by an exception
       ::dup2(ends[1], 1);
       ::execlp("/usr/bin/python3", "python3", "-c", kServers, nullptr);
       ::_exit(127);

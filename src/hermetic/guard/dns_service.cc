@@ -250,7 +250,13 @@ void DnsService::tell_of_rest() {
     pollfd more = {.fd = socket->fd.get(), .events = POLLIN, .revents = 0};
     if (::poll(&more, 1, 0) <= 0 || (more.revents & POLLIN) == 0) continue;
     const Arrival somebody{.protocol = socket->protocol, .to_port = kNamePort};
-    resolver_.refuse(somebody, "", kWhy);
+    std::size_t unread = 0;  // nobody is left who could send more
+    for (char byte = 0; socket->protocol == Protocol::Udp &&
+                        ::recv(socket->fd.get(), &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0;)
+      ++unread;
+    const std::string all = fmt::format("the run was over before {} of them were read", unread);
+    resolver_.refuse(somebody, "", unread > 1 ? all : kWhy);
+    if (unread > 0) tell_of_drops(*socket);
   }
 }
 

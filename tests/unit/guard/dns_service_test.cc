@@ -121,6 +121,15 @@ TEST_F(DnsServiceTest, ThatNobodyCameToReadThemIsTold) {
   }
 }
 
+TEST_F(DnsServiceTest, HowManyNobodyCameToReadIsTold) {
+  const UniqueFd fd = begin(SOCK_DGRAM);
+  ASSERT_TRUE(fd.is_open());
+  const Bytes query = build_dns_message(question_for("evil.test"));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(send(fd, query));
+  guard_->hear_out(Clock::now());  // no time is left
+  EXPECT_THAT(reasons(), Contains("the run was over before 3 of them were read"));
+}
+
 TEST_F(DnsServiceTest, OfAStreamThatWasReadThereIsNothingToTell) {
   const UniqueFd fd = begin(SOCK_STREAM);
   ASSERT_TRUE(fd.is_open());
