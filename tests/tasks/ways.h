@@ -19,10 +19,12 @@ using Way = LinuxBackend::Layers;
 inline constexpr const char* kStory =
     "find . -mindepth 1 -name .git -prune -o -printf '%p %y %m %s %T@ %l\\n' | LC_ALL=C sort";
 
-// A repository with what checkouts get wrong, and its caches: environments are slow to make.
+// A repository with what checkouts get wrong, and one cache for all tests of the program:
+// environments are slow to make.
 class Ways : public ::testing::TestWithParam<Way> {
  protected:
   static void SetUpTestSuite() {
+    if (place) return;
     place = std::make_unique<TempDir>();
     cache = std::make_unique<Cache>(Cache::open(*place / "cache").value());
     const Plain made = run_plainly(
@@ -39,11 +41,6 @@ class Ways : public ::testing::TestWithParam<Way> {
          "sh", place->path()});
     ASSERT_EQ(made.code, 0) << made.text;
   }
-  static void TearDownTestSuite() {
-    cache.reset();
-    place.reset();
-  }
-
   static LinuxBackend make_backend(Way way = GetParam()) {
     return LinuxBackend::make(Mounts::Detect, LinuxBackend::Groups::Detect, way).value();
   }

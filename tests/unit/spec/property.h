@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/spec/sanitizer.h"
+
 namespace hermetic {
 
 inline int cases_checked = 0;  // by all properties of this program
@@ -17,13 +19,7 @@ inline int cases_checked = 0;  // by all properties of this program
 // RC_PARAMS still gives the seed and the counterexample to reproduce.
 template <class Testable>
 void check_property(int cases, Testable&& testable) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  cases /= 10;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  cases /= 10;
-#endif
-#endif
+  if (kHasSanitizer) cases /= 10;
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
   rc::detail::TestMetadata metadata;
   metadata.id = std::string(test->test_suite_name()) + "/" + test->name();
