@@ -40,8 +40,8 @@ Result<void> add_file(const std::string& from, const std::string& to, const stru
 Result<void> add_layer(const std::string& layer, const std::string& target) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, layer));
   for (const std::string& name : TRY(names_in(directory.get()))) {
-    const std::string from = layer + "/" + name;
-    const std::string to = target + "/" + name;
+    const std::string from = fmt::format("{}/{}", layer, name);
+    const std::string to = fmt::format("{}/{}", target, name);
     struct stat status = {};
     struct stat there = {};
     if (::lstat(from.c_str(), &status) != 0) return failed("look at", from);
@@ -104,7 +104,7 @@ Result<void> mark_as_whole(const std::string& path, int depth) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, path));
   for (const std::string& name : TRY(names_in(directory.get()))) {
     struct stat status = {};
-    const std::string below = path + "/" + name;
+    const std::string below = fmt::format("{}/{}", path, name);
     if (::lstat(below.c_str(), &status) != 0) return failed("look at", below);
     if (S_ISDIR(status.st_mode)) TRY(mark_as_whole(below, depth + 1));
   }

@@ -125,7 +125,7 @@ std::string extent_of(const std::string& folder, int depth = 0) {
   if (!names) return text;
   for (const std::string& name : *names)
     text += fmt::format("{}{}\n{}", std::string(static_cast<std::size_t>(depth), ' '), name,
-                        extent_of(below + "/" + name, depth + 1));
+                        extent_of(fmt::format("{}/{}", below, name), depth + 1));
   return text;
 }
 
@@ -140,7 +140,7 @@ std::string state_of_submodules(const std::string& folder, int depth = 0) {
   if (!names || depth > kDeepest) return text;
   for (const std::string& name : *names) {
     struct stat status = {};
-    const std::string place = folder + "/" + name;
+    const std::string place = fmt::format("{}/{}", folder, name);
     if (::lstat(place.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
     if ((place + "/").find("/objects/") != std::string::npos)
       text += fmt::format("{} {}.{}\n", place, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
