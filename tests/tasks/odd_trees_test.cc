@@ -1,6 +1,4 @@
 // What commands may leave behind, taken up again by others: in each way, whichever way it was made.
-#include <tuple>
-
 #include "tests/tasks/ways.h"
 
 namespace hermetic {
@@ -8,7 +6,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// The way of whoever makes something, and the way of whoever starts from it.
+// Its parameter is the way of whoever starts from what others have left.
 class OddTrees : public Ways {
  protected:
   static void freeze(const std::string& script, const std::string& name, Way way,

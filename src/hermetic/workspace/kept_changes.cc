@@ -163,7 +163,8 @@ Result<void> move_changes(const std::string& upper, const std::string& directory
   TRY(clear_set_id(top.get()));
   if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
   if (errno != EXDEV) return failed("keep the changes in", directory);
-  return copy_to_other_file_system(upper, directory);
+  TRY(copy_to_other_file_system(upper, directory));
+  return remove_tree(AT_FDCWD, upper);
 }
 
 Result<void> copy_changes(const std::string& upper, const std::vector<Change>& changes,

@@ -93,6 +93,7 @@ TEST_F(KeptElsewhere, AreTheSame) {
   if (has_marks) {
     EXPECT_TRUE(moved) << to_string(moved.error());
     expect_kept(other + "/kept");
+    EXPECT_FALSE(std::filesystem::exists(dir / "upper")) << "it was moved";
     for (Change& change : before) change.mode &= 01777U;
     EXPECT_EQ(changes_in(other + "/kept", {dir / "low"}).value(), before);
   } else {
