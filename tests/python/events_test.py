@@ -1,10 +1,11 @@
 """Events: iterated while the command runs, here and in asyncio."""
 
 import asyncio
+import os
 
 import hermetic
 import pytest
-from conftest import GROWING, processes_named
+from conftest import GROWING, comes_true, processes_named
 from hermetic import _supervisor
 
 
@@ -56,6 +57,35 @@ def test_those_that_nobody_takes_are_counted(monkeypatch):
     assert kinds(events) == ["coverage"] * 3 + ["lost"]
     assert events[-1].amount >= 3
     assert events[-1].sequence == 4
+
+
+def test_those_that_nobody_takes_are_bounded_by_their_bytes(monkeypatch):
+    monkeypatch.setattr(_supervisor, "MOST_WAITING_BYTES", 100_000)
+    script = "x=$(printf %03000d 1); for i in $(seq 100); do /bin/true $x; done; :"
+    with hermetic.start(["sh", "-c", script]) as run:
+        run.wait()
+        waiting = sum(len(line) for line in run._supervisor._events)
+        events = list(run.events())
+    assert 50_000 < waiting <= 100_000  # of some 700,000
+    assert kinds(events).count("lost") == 1
+    assert events[-1].kind == "lost"
+    assert events[-1].sequence == len(events)
+    assert events[-1].amount > 100
+
+
+def test_what_comes_after_those_that_were_lost_is_told_after_them(monkeypatch):
+    monkeypatch.setattr(_supervisor, "MOST_WAITING", 3)
+    with hermetic.start(["sh", "-c", "read line; /bin/true"], stdin=(pipe := os.pipe())[0]) as run:
+        os.close(pipe[0])
+        assert comes_true(lambda: run._supervisor._lost > 0)
+        seen = run._supervisor._heard
+        first = [run._supervisor.next_event() for _ in range(4)]
+        os.close(pipe[1])
+        run.wait()
+        rest = list(run.events())
+    assert kinds(first) == ["coverage"] * 3 + ["lost"]
+    assert first[-1].amount == seen - 3
+    assert [event.sequence for event in rest[:3]] == [seen + 1, seen + 2, seen + 3]
 
 
 def test_none_are_told_if_nobody_listens():

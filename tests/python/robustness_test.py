@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import itertools
 import os
 import pathlib
 import signal
@@ -129,6 +130,69 @@ def test_interrupts_at_any_moment_leave_nothing(marker):
     said, error = child.communicate(timeout=60)
     assert (said, child.returncode) == ("60\n", 0), error
     assert comes_true(lambda: not processes_named(marker))
+
+
+class InterruptedAt:
+    """Raises KeyboardInterrupt where the interpreter would let a signal handler do so: when a function of Python
+    begins, and when one of C has returned. At the `number`-th of these places, and at no other."""
+
+    def __init__(self, number):
+        self.left = number
+        self.kept = self.look  # also when the interpreter takes it off while it runs
+
+    def __enter__(self):
+        sys.setprofile(self.kept)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def look(self, frame, event, _):
+        if event not in ("call", "c_return"):
+            return
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt  # and the interpreter takes this function off
+
+
+def run_it(marker):
+    assert hermetic.run(["echo", marker], input=b"x" * 100_000, capture_output=True).returncode == 0
+
+
+def hear_it(marker):
+    with hermetic.start(["echo", marker], stdout=hermetic.PIPE) as run:
+        assert [event for event in run.events() if event.kind == "ended"]
+        run.usage()
+        run.kill()
+        assert run.wait(1000).stdout
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+# One that comes in a finalizer is lost; whose run is over by then.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("act", [run_it, hear_it])
+def test_an_interrupt_at_each_single_moment_is_an_interrupt_and_leaves_nothing(act, marker):
+    before_threads = threads()
+    act(marker)
+    assert comes_true(lambda: threads() <= before_threads)
+    before = descriptors()
+    interrupted = 0
+    for number in itertools.count(1):
+        try:
+            with InterruptedAt(number) as moment:
+                act(marker)
+        except KeyboardInterrupt:
+            interrupted += 1
+        if moment.left > 0:  # it was over before
+            break
+    assert interrupted > 50
+    assert comes_true(lambda: descriptors() <= before)
+    assert comes_true(lambda: threads() <= before_threads)
+    assert comes_true(lambda: not processes_named(marker))
+    act(marker)
 
 
 @pytest.mark.parametrize("exit_", ["pass", "sys.exit(3)", "raise SystemExit", "os._exit(0)", "1 / 0",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any, AsyncIterator, Callable, Dict, Optional, Sequence
 
 from ._run import Result, Run, start
+from ._waiting import Worker
 from .errors import TimeoutExpired
 from .events import Event
 from .spec import PathLike
@@ -38,7 +38,7 @@ async def _in_thread(work: Callable[[], Any], undo: Optional[Callable[[Any], Non
         except RuntimeError:  # the loop is closed, and nobody waits
             pass
 
-    threading.Thread(target=do, name="hermetic-asyncio", daemon=True).start()
+    Worker(do).start()
     cancelled: Optional[asyncio.CancelledError] = None
     while not future.done():
         try:

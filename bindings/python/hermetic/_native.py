@@ -6,10 +6,12 @@ ctypes lets go of the interpreter's lock during a call and takes it again for a 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
+import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Type
 
 from .errors import (INTERNAL, INVALID, SYSTEM, UNSUPPORTED, HermeticError, InvalidSpecError,
                      SystemFailure, UnsupportedError)
@@ -76,6 +78,7 @@ _PLAIN: Dict[str, Tuple[Any, List[Any]]] = {
 
 _loaded: Optional[ctypes.CDLL] = None
 _loading = threading.Lock()
+_owners: "Set[weakref.ref[Any]]" = set()
 
 
 def _places() -> List[str]:
@@ -153,6 +156,17 @@ def call_for_text(name: str, *arguments: Any) -> str:
         return ctypes.string_at(pointer).decode("utf-8", "replace")
     finally:
         library().hermetic_string_free(pointer)
+
+
+def free_with(owner: Any, name: str, handle: int) -> None:
+    """Calls the function of C with the handle when the owner is gone. weakref.finalize() is written in Python: an
+    exception of a signal handler may come before what it is to call. This callback is C as a whole."""
+    function = library()[name]  # an object of its own
+    function.restype, function.argtypes = None, [c_void_p, ctypes.py_object]  # the second one is the reference
+    for reference in list(_owners):
+        if reference() is None:
+            _owners.discard(reference)
+    _owners.add(weakref.ref(owner, functools.partial(function, handle)))
 
 
 def texts(values: Sequence[bytes]) -> Any:

@@ -8,6 +8,8 @@ import selectors
 import subprocess as _subprocess
 from typing import IO, Any, Dict, List, Optional, Union
 
+from ._waiting import in_c, unseen
+
 PIPE, STDOUT, DEVNULL = _subprocess.PIPE, _subprocess.STDOUT, _subprocess.DEVNULL
 
 Stream = Union[None, int, IO[Any]]
@@ -49,6 +51,19 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
+class _Descriptors(List[int]):
+    """Closed once each, and not lost: whatever interrupts comes before one is taken out or after it is closed."""
+
+    def close(self, descriptor: int) -> None:
+        in_c(map(os.close, map(self.pop, [self.index(descriptor)])))
+
+    def close_all(self) -> None:
+        try:
+            in_c(map(os.close, iter(self.pop, None)))
+        except IndexError:  # none is left
+            pass
+
+
 class Streams:
     """Descriptors for the command, and a pump for our ends of its pipes.
 
@@ -57,7 +72,8 @@ class Streams:
     """
 
     def __init__(self, stdin: Stream, stdout: Stream, stderr: Stream, data: Optional[bytes]) -> None:
-        self._theirs: List[int] = []  # closed when the command has them
+        self._theirs = _Descriptors()  # closed when the command has them
+        self._ours = _Descriptors()
         self._input = memoryview(data or b"")
         self._write: Optional[int] = None
         self._reads: Dict[int, bytearray] = {}
@@ -65,6 +81,12 @@ class Streams:
         self._error: Optional[bytearray] = None
         self._wake: Optional[int] = None
         self._woken: Optional[int] = None
+        unseen(lambda: self._open(stdin, stdout, stderr, data))
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _open(self, stdin: Stream, stdout: Stream, stderr: Stream, data: Optional[bytes]) -> None:
         try:
             self.stdin = self._open_input(stdin, data)
             self.stdout = self._open_output(stdout, 1)
@@ -78,6 +100,7 @@ class Streams:
                     self._error = list(self._reads.values())[-1]
             if self._reads or self._write is not None:
                 self._woken, self._wake = os.pipe()
+                self._ours += [self._woken, self._wake]
         except BaseException:
             self.close()
             raise
@@ -100,6 +123,7 @@ class Streams:
                 return -1  # an empty input
             theirs, self._write = os.pipe()
             self._theirs.append(theirs)
+            self._ours.append(self._write)
             os.set_blocking(self._write, False)
             return theirs
         if stdin is None:
@@ -112,6 +136,7 @@ class Streams:
         if isinstance(stream, int) and stream == PIPE:
             ours, theirs = os.pipe()
             self._theirs.append(theirs)
+            self._ours.append(ours)
             os.set_blocking(ours, False)
             self._reads[ours] = bytearray()
             return theirs
@@ -125,8 +150,7 @@ class Streams:
 
     def given(self) -> None:
         """The command has its descriptors now, or never will."""
-        while self._theirs:
-            os.close(self._theirs.pop())
+        self._theirs.close_all()
 
     def finish(self) -> None:
         """No process of the run is left: what is in the pipes is all there will be."""
@@ -150,7 +174,7 @@ class Streams:
                     elif key.fd == self._write:
                         if self._feed():
                             selector.unregister(key.fd)
-                            os.close(key.fd)
+                            self._ours.close(key.fd)
                             self._write = None
                     elif self._drain(key.fd, 16 * _CHUNK):
                         selector.unregister(key.fd)
@@ -183,10 +207,7 @@ class Streams:
         return False
 
     def close(self) -> None:
-        self.given()
-        ours = [self._write, self._wake, self._woken, *self._reads]
         self._write = self._wake = self._woken = None
         self._reads = {}
-        for descriptor in ours:
-            if descriptor is not None:
-                os.close(descriptor)
+        self._theirs.close_all()
+        self._ours.close_all()

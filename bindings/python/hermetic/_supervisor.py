@@ -18,11 +18,14 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 
 from . import _native
 from ._streams import Streams
+from ._waiting import Bell, Latch, Worker
 from .errors import INVALID, InvalidSpecError
 from .events import Event
 from .spec import BuiltSpec
 
-MOST_WAITING = 1 << 16  # events that nobody takes
+# Events that nobody takes: as many, and of as many bytes.
+MOST_WAITING = 1 << 16
+MOST_WAITING_BYTES = 1 << 24
 _SYNCHRONOUS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
@@ -33,25 +36,28 @@ def leave_signals_to_others() -> None:
 class Supervisor:
     def __init__(self, spec: BuiltSpec, options: Dict[str, Any], streams: Streams, listens: bool) -> None:
         self.streams = streams
-        self.started = threading.Event()
-        self.done = threading.Event()
+        self.started = Latch()
+        self.done = Latch()
         self.failure: Optional[BaseException] = None
         self.outcome: Dict[str, Any] = {}
         self._spec = spec
         self._options = options
         self._owner = os.getpid()
-        # May be taken again by the same thread: a finalizer runs whenever the interpreter likes.
+        # May be taken again by the same thread: a finalizer runs whenever the interpreter likes. One of C, whose
+        # `with` no exception comes into; those that are written in Python are not used: see _waiting.py.
         self._lock = threading.RLock()
         self._handle: Optional[int] = None
         self._unwanted = False
         self._usage: Dict[str, Any] = {}
-        self._news = threading.Condition()
+        self._news = Bell()
+        self._queue = threading.RLock()  # of the next four
         self._events: Deque[bytes] = collections.deque()
+        self._events_bytes = 0
         self._lost = 0
         self._heard = 0
         self._listeners: List[Callable[[], None]] = []
         self._callback = _native.event_callback(self._hear) if listens else _native.no_event_callback()
-        self._thread = threading.Thread(target=self._supervise, name="hermetic", daemon=True)
+        self._thread = Worker(self._supervise)
 
     def begin(self) -> None:
         """Returns when the command runs; raises if it cannot be run."""
@@ -67,23 +73,28 @@ class Supervisor:
 
     def _supervise(self) -> None:
         leave_signals_to_others()
-        pump: Optional[threading.Thread] = None
         try:
-            if self.streams.is_pumped:
-                pump = threading.Thread(target=self._pump, name="hermetic-streams", daemon=True)
-                pump.start()
-            self._run()
+            self._run_with_pump()
         except BaseException as problem:  # told to whoever waits
             self.failure = problem
         finally:
-            self.streams.given()
-            if pump is not None and pump.ident is not None:
-                self.streams.finish()
-                pump.join()
-            self.streams.close()
+            self.done.set()
+            self.started.set()
+            self._tell_all()
+
+    def _run_with_pump(self) -> None:
+        pump = Worker(self._pump)
+        try:
+            if self.streams.is_pumped:
+                pump.start()
+            self._run()
+        finally:
             # The spec holds descriptors, and the callback this object.
             del self._spec, self._callback
-            self._tell_all(ended=True)
+            self.streams.given()
+            self.streams.finish()
+            pump.join()
+            self.streams.close()
 
     def _pump(self) -> None:
         leave_signals_to_others()
@@ -149,48 +160,46 @@ class Supervisor:
 
     def end(self) -> None:
         self.abandon()
-        if self._owner == os.getpid() and self._thread.ident is not None:
+        if self._owner == os.getpid():
             self._thread.join()
 
     # --- Events ---
 
     def _hear(self, line: bytes) -> None:
-        with self._news:
+        with self._queue:
             self._heard += 1
-            if len(self._events) < MOST_WAITING:
-                self._events.append(line)
-            else:
+            full = (len(self._events) >= MOST_WAITING or self._events_bytes + len(line) > MOST_WAITING_BYTES)
+            if full or self._lost:  # those that are lost are told of before anything newer
                 self._lost += 1
+            else:
+                self._events.append(line)
+                self._events_bytes += len(line)
         self._tell_all()
 
-    def _tell_all(self, ended: bool = False) -> None:
-        with self._news:
-            if ended:
-                self.done.set()
-                self.started.set()
-            self._news.notify_all()
-            listeners = list(self._listeners)
-        for listener in listeners:
+    def _tell_all(self) -> None:
+        self._news.ring()
+        for listener in list(self._listeners):
             listener()
 
     def add_listener(self, listener: Callable[[], None]) -> None:
         """Called, in another thread, whenever there is an event or the end."""
-        with self._news:
-            self._listeners.append(listener)
+        self._listeners.append(listener)
         listener()
 
     def next_event(self, wait: bool = True) -> Optional[Event]:
         """None when there is none, and with `wait` when there will be none."""
         self.check_process()
-        with self._news:
-            while not self._events and not self._lost:
-                if not wait or self.done.is_set():
-                    return None
-                self._news.wait()
+        if wait:
+            self._news.wait(lambda: bool(self._events or self._lost or self.done.is_set()))
+        with self._queue:
             if self._events:
-                return Event.from_json(self._events.popleft())
-            lost, self._lost = self._lost, 0
-            return Event.lost(lost, self._heard - lost + 1)
+                line = self._events.popleft()
+                self._events_bytes -= len(line)
+                return Event.from_json(line)
+            if self._lost:
+                lost, self._lost = self._lost, 0
+                return Event.lost(lost, self._heard - lost + 1)
+        return None
 
 
 _live: "weakref.WeakSet[Supervisor]" = weakref.WeakSet()

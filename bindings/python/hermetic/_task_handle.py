@@ -1,7 +1,7 @@
 """TaskHandle: what the library knows a task by. It is freed once, by the process that made it.
 
-The worktree and the environment are made in a thread of their own: the caller's only waits for one of Python's own
-events, so that a KeyboardInterrupt comes through at once and never between making something and remembering it.
+The worktree and the environment are made in a thread of their own: the caller's only waits for it, so that a
+KeyboardInterrupt comes through at once and never between making something and remembering it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Optional
 
 from . import _native
 from ._supervisor import leave_signals_to_others
+from ._waiting import Worker, unseen
 
 
 class TaskHandle:
@@ -21,8 +22,9 @@ class TaskHandle:
         self._owner = os.getpid()
         # May be taken again by the same thread: a finalizer runs whenever the interpreter likes.
         self._lock = threading.RLock()
-        self._done = threading.Event()
-        self._failure: Optional[BaseException] = None
+        unseen(lambda: self._make(request))
+
+    def _make(self, request: bytes) -> None:
         self._pointer = _native.call("hermetic_task_new", request)
 
     def __del__(self) -> None:
@@ -39,27 +41,19 @@ class TaskHandle:
 
     def prepare(self) -> None:
         """Returns when the task is set up; whatever else happens, nothing of it is left."""
-        thread = threading.Thread(target=self._prepare, name="hermetic-task", daemon=True)
+        worker = Worker(self._prepare)
         try:
-            thread.start()
-            self._done.wait()
+            worker.start()
+            worker.result()
         except BaseException:
             _native.call("hermetic_task_stop", self._pointer)
-            if thread.ident is not None:
-                thread.join()
+            worker.join()
             self.free()
             raise
-        if self._failure is not None:
-            self.free()
-            raise self._failure
 
     def _prepare(self) -> None:
         leave_signals_to_others()
-        try:
-            _native.call("hermetic_task_prepare", self._pointer)
-        except BaseException as problem:  # told to whoever waits
-            self._failure = problem
-        self._done.set()
+        _native.call("hermetic_task_prepare", self._pointer)
 
     def free(self) -> None:
         if self._pointer is None:

@@ -6,10 +6,10 @@ import dataclasses
 import datetime
 import json
 import os
-import weakref
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
+from ._waiting import unseen
 
 PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
@@ -116,7 +116,7 @@ class Spec:
     def from_file(cls, path: PathLike, target: Optional[str] = None) -> "Spec":
         """A spec file; what is set on the result wins over what the file says. Fails if it cannot be read."""
         spec = cls(_base=("file", os.fsdecode(_absolute(path))), _target=target)
-        _native.library().hermetic_draft_free(spec._new_draft())
+        unseen(spec._try)
         return spec
 
     @classmethod
@@ -125,7 +125,7 @@ class Spec:
         """The same of a text, YAML or JSON. "$here" is the current directory unless `here` is given."""
         folder = os.fsdecode(_absolute(here) if here is not None else os.getcwdb())
         spec = cls(_base=("text", text, file_name, folder), _target=target)
-        _native.library().hermetic_draft_free(spec._new_draft())
+        unseen(spec._try)
         return spec
 
     def replace(self, **changes: Any) -> "Spec":
@@ -203,8 +203,14 @@ class Spec:
         text, file_name, here = (part.encode("utf-8", "surrogateescape") for part in self._base[1:])
         return int(_native.call("hermetic_draft_from_text", text, len(text), file_name, here, target))
 
+    def _try(self) -> None:
+        _native.library().hermetic_draft_free(self._new_draft())
+
     def build(self) -> "BuiltSpec":
         """Looks every path up and checks that inputs, outputs and temps are disjoint."""
+        return unseen(self._build)
+
+    def _build(self) -> "BuiltSpec":
         draft = self._new_draft()
         try:
             self._fill(draft)
@@ -261,7 +267,7 @@ class BuiltSpec:
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
-        weakref.finalize(self, _native.library().hermetic_spec_free, handle)
+        _native.free_with(self, "hermetic_spec_free", handle)
 
     def ask(self, name: str, *arguments: Any) -> str:
         """Here, and not where the handle alone is known: it is freed with this object."""

@@ -20,6 +20,7 @@ from ._asynchronous import AsyncRun
 from ._run import Result, Run, Text, finish
 from ._streams import PIPE, Decoding, Stream, Streams
 from ._task_handle import TaskHandle
+from ._waiting import unseen
 from .errors import InvalidSpecError, TimeoutExpired
 from .spec import BuiltSpec, PathLike
 
@@ -106,7 +107,7 @@ class HermeticRun:
         with self._alone():
             if any(run.running for run in self._running):
                 raise ValueError("a command of the task is still running")
-            built = self._build(words, env or {}, cwd)
+            built = unseen(lambda: self._build(words, env or {}, cwd))
             run = Run(_TaskSpec(command, built), Streams(stdin, stdout, stderr, data),  # type: ignore[arg-type]
                       decoding, options, events)
             self._running = [run]
