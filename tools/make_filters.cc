@@ -1,24 +1,31 @@
 // Compiles the system-call filters with libseccomp and prints them as C++: run by the build, not by
 // users.
 //
-// A deny list: a build may call anything that is ordinary, and what is refused is refused like a
-// kernel that does not have it. Arguments are compared by their low 32 bits where the kernel looks
-// at no more, or a set high bit would slip through (CVE-2019-10063).
+// A deny list, but for sockets and personalities: a build may call anything that is ordinary, and
+// what is refused is refused like a kernel that does not have it. Arguments are compared by their
+// low 32 bits where the kernel looks at no more, or a set high bit would slip through
+// (CVE-2019-10063).
 #include <asm/ioctls.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 #include <vector>
 
 #include "hermetic/backends/linux/init_protocol.h"
@@ -26,11 +33,11 @@
 namespace {
 
 struct Variant {
-  bool nested;     // user namespaces, and the mounts made in them, are allowed
-  bool no_fork;    // threads are, processes are not
-  bool no_exec;    // nothing but the execveat() that carries the key of the run
-  bool no_set_id;  // an output is changed in place: no file there may get a set-user-id or
-                   // set-group-id bit
+  bool nested;      // user namespaces, and the mounts made in them, are allowed
+  bool no_fork;     // threads are, processes are not
+  bool no_exec;     // nothing but the execveat() that carries the key of the run
+  bool no_set_id;   // an output is changed in place: no file there may get a set-user-id or
+                    // set-group-id bit
   bool fixed_cpus;  // on which CPUs it runs is not the command's choice
 };
 
@@ -42,6 +49,92 @@ void require(bool good, const char* what) {
   if (good) return;
   std::fprintf(stderr, "make_filters: %s failed\n", what);
   std::exit(1);
+}
+
+sock_filter load(std::size_t place) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(place));
+}
+sock_filter answer(unsigned value) { return BPF_STMT(BPF_RET | BPF_K, value); }
+sock_filter refuse(int error) { return answer(SECCOMP_RET_ERRNO | static_cast<unsigned>(error)); }
+sock_filter jump_if_equal(unsigned value, std::size_t distance) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, static_cast<unsigned char>(distance), 0);
+}
+// The kernel looks at no more than that of the arguments below.
+sock_filter load_low_half(std::size_t argument) {
+  return load(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t));
+}
+
+using Block = std::vector<sock_filter>;
+
+// Goes on with `block`, which answers in every case, if the accumulator is `value`; after it
+// otherwise.
+void add_case(Block& program, unsigned value, const Block& block) {
+  program.push_back(
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<unsigned char>(block.size())));
+  program.insert(program.end(), block.begin(), block.end());
+}
+
+// Allows if the argument is one of the values.
+Block only(std::size_t argument, const std::vector<unsigned>& values, int error) {
+  Block block = {load_low_half(argument)};
+  for (std::size_t i = 0; i < values.size(); ++i)
+    block.push_back(jump_if_equal(values[i], values.size() - i));
+  block.push_back(refuse(error));
+  block.push_back(answer(SECCOMP_RET_ALLOW));
+  return block;
+}
+
+Block internet_sockets(unsigned echo) {
+  constexpr unsigned kTypeBits = 0xF;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
+  Block block = {load_low_half(1), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kTypeBits)};
+  add_case(block, SOCK_STREAM, only(2, {0, IPPROTO_TCP}, EPROTONOSUPPORT));
+  add_case(block, SOCK_DGRAM, only(2, {0, IPPROTO_UDP, IPPROTO_UDPLITE, echo}, EPROTONOSUPPORT));
+  // As the kernel says it to a process without capabilities.
+  add_case(block, SOCK_RAW, {refuse(EPERM)});
+  block.push_back(refuse(EPROTONOSUPPORT));
+  return block;
+}
+
+// An allow list, unlike the rest: behind each family and protocol there is much code, which the
+// kernel loads as a module for any process, and the list of families grows. What is left is what
+// builds and tests use; the namespace decides what those reach.
+Block sockets() {
+  Block block = {load_low_half(0)};
+  add_case(block, AF_UNIX, {answer(SECCOMP_RET_ALLOW)});
+  add_case(block, AF_INET, internet_sockets(IPPROTO_ICMP));
+  add_case(block, AF_INET6, internet_sockets(IPPROTO_ICMPV6));
+  add_case(block, AF_NETLINK, only(2, {NETLINK_ROUTE}, EPROTONOSUPPORT));
+  block.push_back(refuse(EAFNOSUPPORT));
+  return block;
+}
+
+// A question, and what setarch(1) and debuggers set: the name of a 32-bit machine, addresses that
+// are not random. The others make memory executable that was not meant to be (READ_IMPLIES_EXEC),
+// map page zero, or change what system calls return.
+Block personalities() {
+  Block block = {load_low_half(0)};
+  add_case(block, 0xFFFFFFFF, {answer(SECCOMP_RET_ALLOW)});
+  block.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+                           ~unsigned{hermetic::linux_backend::kAllowedPersonality}, 0, 1));
+  block.push_back(refuse(EINVAL));
+  block.push_back(answer(SECCOMP_RET_ALLOW));
+  return block;
+}
+
+// Before what libseccomp makes, which is a deny list. Calls of another architecture have other
+// numbers, and do not exist.
+Block allow_lists() {
+  Block program = {
+      load(offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
+      refuse(ENOSYS),
+      load(offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastKnownCall, 0, 1),
+      refuse(ENOSYS),
+  };
+  add_case(program, SYS_socket, sockets());
+  add_case(program, SYS_personality, personalities());
+  return program;
 }
 
 class Filter {
@@ -84,11 +177,7 @@ class Filter {
     const int file = memfd_create("filter", 0);
     require(file >= 0 && seccomp_export_bpf(context_, file) == 0, "seccomp_export_bpf");
     const off_t size = lseek(file, 0, SEEK_END);
-    std::vector<sock_filter> program = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // seccomp_data.nr
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastKnownCall, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | unsigned{ENOSYS}),
-    };
+    std::vector<sock_filter> program = allow_lists();
     std::vector<sock_filter> compiled(static_cast<std::size_t>(size) / sizeof(sock_filter));
     require(pread(file, compiled.data(), static_cast<std::size_t>(size), 0) == size, "pread");
     close(file);
@@ -127,35 +216,22 @@ void deny_namespaces_and_mounts(Filter& filter) {
     filter.deny_if(call, EPERM, {low_bits(0, CLONE_NEWUSER, CLONE_NEWUSER)});
 }
 
-// Unix, IPv4, IPv6 and routing netlink; the namespace decides what those reach. vsock, packet,
-// Bluetooth, AF_ALG and the rest are not a build's business.
-void deny_socket_families(Filter& filter) {
-  filter.deny_if("socket", EAFNOSUPPORT,
-                 {{.arg = 0, .op = SCMP_CMP_GT, .datum_a = AF_NETLINK, .datum_b = 0}});
-  // 3, 4 to 7, 8 and 9, 11, and 12 to 15, by their high bits: five comparisons instead of twelve.
-  constexpr scmp_datum_t kAll = 0xFFFFFFFF;
-  for (const auto& [mask, family] : {std::pair<scmp_datum_t, scmp_datum_t>{kAll, 3},
-                                     {kAll - 3, 4},
-                                     {kAll - 1, 8},
-                                     {kAll, 11},
-                                     {kAll - 3, 12}})
-    filter.deny_if("socket", EAFNOSUPPORT, {low_bits(0, mask, family)});
+void deny_other_sockets(Filter& filter) {
   // socketpair() makes sockets of the family before it finds that it has no pairs.
   filter.deny_if("socketpair", EAFNOSUPPORT,
                  {{.arg = 0, .op = SCMP_CMP_NE, .datum_a = AF_UNIX, .datum_b = 0}});
-  filter.deny_if("socket", EPROTONOSUPPORT,
-                 {low_bits(0, 0xFFFFFFFF, AF_NETLINK),
-                  {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
-  // DCCP, SCTP and MPTCP by number, then DCCP and SCTP by type: rarely used code that the kernel
-  // would load for whoever asks. Unix sockets have sequenced packets, too.
-  for (const scmp_datum_t protocol :
-       {scmp_datum_t{IPPROTO_DCCP}, scmp_datum_t{IPPROTO_SCTP}, scmp_datum_t{IPPROTO_MPTCP}})
-    filter.deny_if("socket", EPROTONOSUPPORT, {low_bits(2, kAll, protocol)});
-  constexpr scmp_datum_t kType = 0xF;  // without SOCK_CLOEXEC and SOCK_NONBLOCK
-  filter.deny_if("socket", EPROTONOSUPPORT, {low_bits(1, kType, SOCK_DCCP)});
-  for (const scmp_datum_t family : {scmp_datum_t{AF_INET}, scmp_datum_t{AF_INET6}})
-    filter.deny_if("socket", EPROTONOSUPPORT,
-                   {low_bits(0, kAll, family), low_bits(1, kType, SOCK_SEQPACKET)});
+  // A socket that was allowed does not become another kind afterwards: TLS, SMC or ESP over TCP,
+  // L2TP or ESP over UDP, IPv4 out of IPv6.
+  constexpr scmp_datum_t kAll = 0xFFFFFFFF;
+  struct Option {
+    scmp_datum_t level;
+    scmp_datum_t name;
+  };
+  for (const Option& option :
+       {Option{IPPROTO_TCP, TCP_ULP}, Option{IPPROTO_UDP, UDP_ENCAP},
+        Option{IPPROTO_UDPLITE, UDP_ENCAP}, Option{IPPROTO_IPV6, IPV6_ADDRFORM}})
+    filter.deny_if("setsockopt", ENOPROTOOPT,
+                   {low_bits(1, kAll, option.level), low_bits(2, kAll, option.name)});
 }
 
 // A pool of pages that no control group counts.
@@ -173,14 +249,13 @@ void deny_changes_of_init(Filter& filter) {
   constexpr scmp_datum_t kInit = 1;
   constexpr int kIoProcess = 1;  // IOPRIO_WHO_PROCESS
   constexpr int kIoUser = 3;     // IOPRIO_WHO_USER
-  filter.deny_if("prlimit64", EPERM,
-                 {low_bits(0, kAll, kInit),
-                  {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
+  filter.deny_if(
+      "prlimit64", EPERM,
+      {low_bits(0, kAll, kInit), {.arg = 2, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0}});
   for (const char* call :
        {"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"})
     filter.deny_if(call, EPERM, {low_bits(0, kAll, kInit)});
-  filter.deny_if("setpriority", EPERM,
-                 {low_bits(0, kAll, PRIO_PROCESS), low_bits(1, kAll, kInit)});
+  filter.deny_if("setpriority", EPERM, {low_bits(0, kAll, PRIO_PROCESS), low_bits(1, kAll, kInit)});
   filter.deny_if("setpriority", EPERM, {low_bits(0, kAll, PRIO_USER)});
   filter.deny_if("ioprio_set", EPERM, {low_bits(0, kAll, kIoProcess), low_bits(1, kAll, kInit)});
   filter.deny_if("ioprio_set", EPERM, {low_bits(0, kAll, kIoUser)});
@@ -206,11 +281,12 @@ void deny_set_id_bits(Filter& filter) {
 std::vector<sock_filter> compile(const Variant& variant) {
   Filter filter;
   deny_kernel_surface(filter);
-  deny_socket_families(filter);
+  deny_other_sockets(filter);
   deny_huge_pages(filter);
   deny_changes_of_init(filter);
   // Typing into, or talking to the console of, a terminal that is not ours.
-  for (const unsigned request : {unsigned{TIOCSTI}, unsigned{TIOCLINUX}})
+  // A line discipline is a protocol of the kernel's, loaded as a module for any process.
+  for (const unsigned request : {unsigned{TIOCSTI}, unsigned{TIOCLINUX}, unsigned{TIOCSETD}})
     filter.deny_if("ioctl", EPERM, {low_bits(1, 0xFFFFFFFF, request)});
   // A lease on an input makes its owner wait.
   for (const unsigned command : {1024U /* F_SETLEASE */, 1026U /* F_NOTIFY */})

@@ -14,10 +14,14 @@
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/quota.h>
 #include <sys/socket.h>
@@ -165,6 +169,46 @@ bool pair_of(int family) {
   return ::socketpair(family, SOCK_STREAM, 0, ends) == 0;
 }
 
+bool becomes(int type, int level, int option, const void* value, socklen_t size) {
+  return ::setsockopt(::socket(AF_INET, type, 0), level, option, value, size) == 0;
+}
+
+// Without a connection no protocol is laid over it. But this is: what is not IKE is for IPsec then.
+bool carries_esp() {
+  const int method = UDP_ENCAP_ESPINUDP;
+  return becomes(SOCK_DGRAM, IPPROTO_UDP, UDP_ENCAP, &method, sizeof method);
+}
+
+bool becomes_ipv4() {
+  const int fd = ::socket(AF_INET6, SOCK_DGRAM, 0);
+  sockaddr_in6 mapped = {};
+  mapped.sin6_family = AF_INET6;
+  mapped.sin6_port = htons(9);
+  mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xFF;
+  mapped.sin6_addr.s6_addr[12] = 127;
+  mapped.sin6_addr.s6_addr[15] = 1;
+  const int family = AF_INET;
+  // Without a network the second call has to be made all the same.
+  (void)::connect(fd, reinterpret_cast<sockaddr*>(&mapped), sizeof mapped);
+  return ::setsockopt(fd, IPPROTO_IPV6, IPV6_ADDRFORM, &family, sizeof family) == 0;
+}
+
+// To the one that a terminal has anyway.
+bool change_line_discipline() {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  const int ordinary = 0;  // N_TTY
+  return terminal >= 0 && ::ioctl(terminal, TIOCSETD, &ordinary) == 0;
+}
+
+// Of what is executed, too: it is the set that is passed on.
+bool have_a_bounding_set() {
+  int found = 0;
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
+    found += ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
+  errno = EPERM;
+  return found > 0;
+}
+
 bool lease() {
   char name[] = "/tmp/hermetic-lease-XXXXXX";
   const int fd = ::mkstemp(name);
@@ -217,6 +261,18 @@ bool run(std::string_view name) {
   if (name == "sctp_socket") return ::socket(AF_INET, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) >= 0;
   if (name == "dccp_socket") return ::socket(AF_INET6, SOCK_DCCP, IPPROTO_DCCP) >= 0;
   if (name == "mptcp_socket") return ::socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP) >= 0;
+  if (name == "l2tp_socket") return ::socket(AF_INET, SOCK_DGRAM, 115 /* IPPROTO_L2TP */) >= 0;
+  if (name == "smc_socket") return ::socket(AF_SMC, SOCK_STREAM, 0) >= 0;
+  if (name == "smc_protocol") return ::socket(AF_INET, SOCK_STREAM, 256 /* IPPROTO_SMC */) >= 0;
+  if (name == "packet_by_type") return ::socket(AF_INET, SOCK_PACKET, 0) >= 0;
+  if (name == "tls_over_tcp") return becomes(SOCK_STREAM, IPPROTO_TCP, TCP_ULP, "tls", 4);
+  if (name == "smc_over_tcp") return becomes(SOCK_STREAM, IPPROTO_TCP, TCP_ULP, "smc", 4);
+  if (name == "esp_over_udp") return carries_esp();
+  if (name == "ipv4_out_of_ipv6") return becomes_ipv4();
+  if (name == "line_discipline") return change_line_discipline();
+  if (name == "make_all_memory_executable") return ::personality(READ_IMPLIES_EXEC) != -1;
+  if (name == "map_page_zero") return ::personality(MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE) != -1;
+  if (name == "have_a_bounding_set") return have_a_bounding_set();
   if (name == "netlink_firewall") return ::socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER) >= 0;
   if (name == "netlink_events") return ::socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT) >= 0;
   if (name == "lease") return lease();

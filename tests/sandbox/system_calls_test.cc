@@ -3,6 +3,8 @@
 // control shows that outside the kernel did look.
 #include <asm/ioctls.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -17,6 +19,10 @@ Words call(std::uint64_t number, std::vector<std::uint64_t> arguments = {}) {
   Words words = {misbehave("system_call"), std::to_string(number)};
   for (const std::uint64_t argument : arguments) words.push_back(std::to_string(argument));
   return words;
+}
+// Kernels are built without it by now.
+bool has_udp_lite() {
+  return UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE)).is_open();
 }
 constexpr std::uint64_t kNone = ~std::uint64_t{0};  // -1: no descriptor, no flags, no address
 
@@ -139,6 +145,61 @@ TEST(SystemCalls, OnlyTheRoutesOfNetlinkCanBeAskedFor) {
     expect_denied(call(SYS_socket, {AF_NETLINK, SOCK_RAW, protocol}), EPROTONOSUPPORT,
                   Control::None);
   EXPECT_EQ(run_plainly(call(SYS_socket, {AF_NETLINK, SOCK_RAW, kUevent})).code, 0);
+}
+
+// Every family, type and protocol, and what the filter is to say: the list of what may be made, and
+// nothing that a newer kernel adds.
+TEST(SystemCalls, SocketsAreMadeOfTheFamiliesTypesAndProtocolsOfTheListOnly) {
+  const Words act = {misbehave("make_sockets")};
+  const std::string inside = output_of(sandboxed(act));
+  EXPECT_EQ(inside,
+            "1 1 0\n1 1 1\n1 2 0\n1 2 1\n1 3 0\n1 3 1\n1 5 0\n1 5 1\n"
+            "2 1 0\n2 1 6\n2 2 0\n2 2 17\n" +
+                std::string(has_udp_lite() ? "2 2 136\n" : "") +
+                "10 1 0\n10 1 6\n10 2 0\n10 2 17\n" + (has_udp_lite() ? "10 2 136\n" : "") +
+                "16 2 0\n16 3 0\n");
+  // The control: where nothing is filtered there is more.
+  const Plain outside = run_plainly(act);
+  EXPECT_EQ(outside.code, 0);
+  EXPECT_GT(outside.text.size(), inside.size());
+}
+
+TEST(SystemCalls, PersonalitiesAreThoseThatDebuggersAndSetarchNeed) {
+  constexpr std::uint64_t kPerLinux32 = 0x8;
+  constexpr std::uint64_t kNotRandom = 0x40000;
+  const auto personality = [](std::uint64_t value) { return call(SYS_personality, {value}); };
+  for (const std::uint64_t value : {std::uint64_t{0xFFFFFFFF}, kNone, std::uint64_t{0}, kPerLinux32,
+                                    kNotRandom, kPerLinux32 | kNotRandom, kNotRandom | kHighBits})
+    expect_allowed(sandboxed({}), personality(value));
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    const std::uint64_t value = std::uint64_t{1} << bit;
+    if (value == kPerLinux32 || value == kNotRandom) continue;
+    for (const std::uint64_t refused : {value, value | kNotRandom | kHighBits})
+      expect_denied(personality(refused), EINVAL, Control::Succeeds);
+  }
+  // All but the question.
+  expect_denied(personality(0xFFFFFFFE), EINVAL, Control::Succeeds);
+}
+
+TEST(SystemCalls, PersonalityOfTheCallerIsLimitedToTheSame) {
+  const int before = ::personality(0xFFFFFFFF);
+  ::personality(MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE);
+  const std::string inside = output_of(shell("cat /proc/self/personality"));
+  const Plain control = run_plainly({"cat", "/proc/self/personality"});
+  ::personality(static_cast<unsigned>(before));
+  EXPECT_EQ(inside, "00040000\n");
+  EXPECT_EQ(control.text, "00140000\n");
+}
+
+TEST(SystemCalls, NothingIsLeftOfAnyCapabilitySet) {
+  for (const Identity identity : {Identity::Builder, Identity::Root})
+    for (const Mounts mounts : {Mounts::New, Mounts::Classic})
+      EXPECT_EQ(output_of(shell("grep Cap /proc/self/status").identity(identity), mounts),
+                "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\n"
+                "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n"
+                "CapAmb:\t0000000000000000\n");
+  EXPECT_THAT(run_plainly({"grep", "CapBnd", "/proc/self/status"}).text,
+              ::testing::Not(::testing::HasSubstr("0000000000000000")));
 }
 
 TEST(Namespaces, CannotBeMade) {

@@ -46,6 +46,10 @@ static_assert(sizeof(InitConfig) == 48);
 // Stands in the filter, which is compiled before there is a run, for the key of the run.
 inline constexpr std::uint64_t kProgramKeyPlaceholder = 0xC0DE5EEDA11A5EC2;
 
+// What of a personality(2) the command may have: the machine's name as a 32-bit one (PER_LINUX32),
+// addresses that are not random (ADDR_NO_RANDOMIZE).
+inline constexpr std::uint32_t kAllowedPersonality = 0x00040008;
+
 inline constexpr std::uint32_t kMostFilterInstructions = 2048;
 inline constexpr std::size_t kLargestConfig =
     sizeof(InitConfig) + std::size_t{8} * kMostFilterInstructions + std::size_t{3} * 4096;

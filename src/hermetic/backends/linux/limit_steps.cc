@@ -11,6 +11,7 @@ void add_limit_steps(LoweredScript& script, const Plan& plan, const Facts& facts
                             .number = static_cast<std::uint64_t>(resource),
                             .limit = {value, value}});
   };
+  script.steps.push_back({.kind = Step::Kind::LimitPersonality});
   // 1 and not 0: 0 still starts the host's crash handler if core_pattern is a pipe, core(5).
   limit(RLIMIT_CORE, 1);
   if (const auto most = most_processes(plan); most && !facts.group_keeps_processes)

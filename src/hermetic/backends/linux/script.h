@@ -51,6 +51,7 @@ struct Step {
     SetCpus,           // text is the mask of sched_setaffinity(2)
     DropCapabilities,  // all, for good
     SetUmask,          // number
+    LimitPersonality,  // to what the filter lets the command set
     OpenTerminal,   // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent
     RaiseLoopback,  // 127.0.0.1 and ::1 of the own network namespace
     MakeLocal,      // every address of the family `number` is one of the loopback's

@@ -58,6 +58,7 @@ std::string describe(const Step& step) {
     case Kind::SetCpus: return "choosing the CPUs";
     case Kind::DropCapabilities: return "dropping all capabilities";
     case Kind::SetUmask: return fmt::format("setting the umask {:o}", step.number);
+    case Kind::LimitPersonality: return "limiting the personality";
     case Kind::OpenTerminal: return "making a terminal";
     case Kind::RaiseLoopback: return "bringing up the loopback interface";
     case Kind::MakeLocal:
