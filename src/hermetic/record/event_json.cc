@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -18,6 +19,11 @@ std::string in_quotes(const std::string& printable_text) {
 
 bool is_same_program(const ProcessFacts& a, const ProcessFacts& b) {
   return a.executable == b.executable && a.directory == b.directory && a.arguments == b.arguments;
+}
+
+bool is_cut(const Event& event) {
+  return event.is_cut || std::any_of(event.processes.begin(), event.processes.end(),
+                                     [](const ProcessFacts& facts) { return facts.is_cut; });
 }
 
 }  // namespace
@@ -107,6 +113,7 @@ std::string EventLines::line(const Event& event, const EventStamp& stamp) {
     line += "null";
   if (!event.arguments.empty()) line += ",\"arguments\":" + list(event.arguments);
   add_processes(line, event.processes);
+  if (is_cut(event)) line += ",\"cut\":true";
   line +=
       fmt::format(",\"volatile\":{{\"time\":\"{}\",\"since_start_us\":{},\"processes\":[",
                   timestamp(stamp.time),

@@ -8,6 +8,7 @@
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/run/event_size.h"
 
 namespace hermetic {
 namespace {
@@ -19,25 +20,48 @@ bool before(const ProcessNode& a, const ProcessNode& b) {
 
 }  // namespace
 
+bool ProcessTree::take_room(std::size_t before, std::size_t after) {
+  if (after > before && bytes_ + (after - before) > kMostBytes) return false;
+  bytes_ = bytes_ + after - before;
+  return true;
+}
+
+bool ProcessTree::keep(std::vector<std::string>& place, const std::vector<std::string>& texts) {
+  if (place == texts) return true;
+  if (!take_room(memory_of(place), memory_of(texts))) return false;
+  place = texts;
+  return true;
+}
+
 void ProcessTree::add(const Event& event) {
-  for (std::size_t i = 0; i < event.processes.size(); ++i) {
-    const ProcessFacts& facts = event.processes[i];
-    if (facts.pid == 0) continue;  // stands for those that are left out
-    if (seen_.size() >= kMost && !seen_.contains(facts.pid)) continue;
-    Seen& seen = seen_[facts.pid];
-    seen.parent = facts.parent;
-    seen.node.pid = facts.pid;
-    if (!facts.arguments.empty()) seen.node.arguments = facts.arguments;
-    if (i == 0 && event.kind == Event::Kind::Process && event.act == "execute")
-      execute(seen, facts.executable, event);
+  bool is_whole = true;
+  for (std::size_t i = 0; i < event.processes.size(); ++i)
+    if (!add_one(event, i)) is_whole = false;
+  if (!is_whole) ++lost_;
+}
+
+bool ProcessTree::add_one(const Event& event, std::size_t place) {
+  const ProcessFacts& facts = event.processes[place];
+  if (facts.pid == 0) return true;  // stands for those that are left out
+  auto found = seen_.find(facts.pid);
+  if (found == seen_.end()) {
+    if (seen_.size() >= kMost || !take_room(0, sizeof(Seen))) return false;
+    found = seen_.emplace(facts.pid, Seen{}).first;
   }
+  Seen& seen = found->second;
+  seen.parent = facts.parent;
+  seen.node.pid = facts.pid;
+  bool is_whole = facts.arguments.empty() || keep(seen.node.arguments, facts.arguments);
+  if (place == 0 && event.kind == Event::Kind::Process && event.act == "execute")
+    is_whole = execute(seen, facts.executable, event) && is_whole;
+  return is_whole;
 }
 
 // Whoever looks for a program along PATH asks for it in one directory after the other, and stays
 // what it is until one is found: only the last of them was it.
-void ProcessTree::execute(Seen& seen, const std::string& was, const Event& event) {
+bool ProcessTree::execute(Seen& seen, const std::string& was, const Event& event) {
   const std::string& program = event.subject;
-  if (!event.arguments.empty()) seen.node.arguments = event.arguments;
+  bool is_whole = event.arguments.empty() || keep(seen.node.arguments, event.arguments);
   std::vector<std::string>& executed = seen.node.executed;
   const bool searching = !executed.empty() && seen.was == was &&
                          last_component(executed.back()) == last_component(program);
@@ -45,11 +69,14 @@ void ProcessTree::execute(Seen& seen, const std::string& was, const Event& event
   const bool too_many = executed.size() >= kMostListed ||
                         (executed.size() >= kMostExecuted &&
                          std::find(executed.begin(), executed.end(), program) != executed.end());
-  if (searching)
+  if (searching && take_room(memory_of(executed.back()), memory_of(program)))
     executed.back() = program;
-  else if (!too_many)
+  else if (!searching && !too_many && take_room(0, memory_of(program)))
     executed.push_back(program);
+  else if (searching || !too_many)
+    is_whole = false;
   seen.was = was;
+  return is_whole;
 }
 
 std::vector<ProcessNode> ProcessTree::finish() && {

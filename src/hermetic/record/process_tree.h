@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -27,10 +28,13 @@ class ProcessTree {
  public:
   // Of kind Process or Network: anything that says who did it.
   void add(const Event& event);
+  // Events that say more than there is room for.
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
   [[nodiscard]] std::vector<ProcessNode> finish() &&;  // those that nobody seen has started
 
  private:
   static constexpr std::size_t kMost = 20'000;
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
   static constexpr std::size_t kMostExecuted = 100;   // of one process, again and again
   static constexpr std::size_t kMostListed = 10'000;  // of one process, each another
   // Whoever walks the tree does so with its stack: what is deeper stands side by side.
@@ -41,9 +45,15 @@ class ProcessTree {
     ProcessNode node;
     std::string was;  // what it was when it last asked to become something else
   };
-  static void execute(Seen& seen, const std::string& was, const Event& event);
+  [[nodiscard]] bool add_one(const Event& event, std::size_t place);
+  [[nodiscard]] bool execute(Seen& seen, const std::string& was, const Event& event);
+  // False: there is no room for so much more.
+  [[nodiscard]] bool take_room(std::size_t before, std::size_t after);
+  [[nodiscard]] bool keep(std::vector<std::string>& place, const std::vector<std::string>& texts);
 
   std::map<int, Seen> seen_;
+  std::size_t bytes_ = 0;
+  std::uint64_t lost_ = 0;
 };
 
 // All that any of them asked to become; a search along PATH also asks for what is not there.

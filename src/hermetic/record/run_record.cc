@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hermetic/run/event_size.h"
+
 namespace hermetic {
 namespace {
 
@@ -60,12 +62,17 @@ void RunRecorder::on_event(const Event& event) {
       processes_.add(event);
       if (event.endpoint && event.endpoint->family == "unix") break;  // a file, as such
       std::string key = likeness(event);
-      if (const auto found = attempts_.find(key); found != attempts_.end())
+      if (const auto found = attempts_.find(key); found != attempts_.end()) {
         ++found->second.count;
-      else if (attempts_.size() < kMostAttempts)
-        attempts_.emplace(std::move(key), Attempt{.event = event});
-      else
+        break;
+      }
+      const std::size_t size = memory_of(key) + memory_of(event);
+      if (attempts_.size() >= kMostAttempts || attempt_bytes_ + size > kMostAttemptBytes) {
         ++lost_;
+        break;
+      }
+      attempt_bytes_ += size;
+      attempts_.emplace(std::move(key), Attempt{.event = event});
       break;
     }
     case Event::Kind::Process:
@@ -92,6 +99,7 @@ void RunRecorder::on_sample(const Usage& usage) {
 }
 
 RunRecord RunRecorder::finish(Plan plan, Outcome outcome, int exit_code) && {
+  lost_ += processes_.lost();
   const Assurance assurance = assurance_of(plan);
   RunRecord record{.plan = std::move(plan),
                    .outcome = std::move(outcome),

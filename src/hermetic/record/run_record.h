@@ -70,11 +70,13 @@ class RunRecorder final : public EventSink {
 
  private:
   static constexpr std::size_t kMostAttempts = 10'000;
+  static constexpr std::size_t kMostAttemptBytes = std::size_t{32} << 20U;
   static constexpr std::size_t kMostSamples = 2'000;
 
   EventSink* next_;
   std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
   std::map<std::string, Attempt> attempts_;  // by what they look like
+  std::size_t attempt_bytes_ = 0;
   std::vector<Coverage> coverage_;
   ProcessTree processes_;
   std::uint64_t survivors_ = 0;

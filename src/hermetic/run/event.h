@@ -33,6 +33,7 @@ struct ProcessFacts {
   std::string executable;
   std::vector<std::string> arguments;
   std::string directory;
+  bool is_cut = false;  // there was more, of its arguments or of its parents
 
   friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;
 };
@@ -74,6 +75,7 @@ struct Event {
   std::uint64_t amount = 0;
   std::optional<Endpoint> endpoint = {};
   std::vector<std::string> arguments = {};   // of "execute": what the program is to get
+  bool is_cut = false;                       // and there was more of them
   std::vector<ProcessFacts> processes = {};  // who did it, its parent, and so on up to the command
 
   friend bool operator==(const Event&, const Event&) = default;

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/record/long_attempts.h"
+
 namespace hermetic {
 namespace {
 
@@ -54,6 +56,23 @@ TEST(ProcessTree, AProcessThatBecomesOthersForEverIsToldToAnEnd) {
   ASSERT_EQ(roots.size(), 1U);
   EXPECT_LE(roots.front().executed.size(), 1000U);
   EXPECT_EQ(executed_programs(roots).size(), 3U);
+}
+
+TEST(ProcessTree, KeepsSoManyBytesAndCountsTheRest) {
+  ProcessTree tree;
+  constexpr int kMany = 5000;
+  for (int pid = 2; pid < 2 + kMany; ++pid) tree.add(attempt_by(pid));
+  EXPECT_GT(tree.lost(), 1000U);
+  std::size_t bytes = 0;
+  for (const ProcessNode& node : std::move(tree).finish()) bytes += memory_of(node.arguments);
+  EXPECT_GT(bytes, std::size_t{8} << 20U);
+  EXPECT_LT(bytes, std::size_t{20} << 20U);
+}
+
+TEST(ProcessTree, LosesNothingThatIsSmall) {
+  ProcessTree tree;
+  for (int i = 0; i < 5000; ++i) tree.add(attempt_by(2));
+  EXPECT_EQ(tree.lost(), 0U) << "it is the same again and again";
 }
 
 }  // namespace

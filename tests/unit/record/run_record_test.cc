@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/record/long_attempts.h"
+
 namespace hermetic {
 namespace {
 
@@ -136,6 +138,19 @@ TEST(ProcessTree, NeverGoesInACircle) {
   const std::vector<ProcessNode> roots = std::move(tree).finish();
   EXPECT_EQ(roots.size(), 2U);
   EXPECT_EQ(executed_programs(roots).size(), 4U);
+}
+
+TEST(RunRecorder, KeepsSoManyBytesOfAttemptsAndCountsTheRest) {
+  RunRecorder recorder;
+  constexpr int kMany = 4000;
+  for (int pid = 2; pid < 2 + kMany; ++pid) recorder.on_event(attempt_by(pid));
+  const RunRecord record = std::move(recorder).finish({}, {}, 0);
+  std::size_t bytes = 0;
+  for (const Attempt& attempt : record.network) bytes += memory_of(attempt.event);
+  EXPECT_GT(bytes, std::size_t{8} << 20U);
+  EXPECT_LT(bytes, std::size_t{32} << 20U);
+  EXPECT_GE(record.lost_events + record.network.size(), std::uint64_t{kMany});
+  EXPECT_GT(record.lost_events, 0U);
 }
 
 }  // namespace

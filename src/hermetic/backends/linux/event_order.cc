@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "hermetic/run/event_size.h"
+
 namespace hermetic::linux_backend {
 
 bool EventOrder::is_by_init(const Event& event) {
@@ -13,8 +15,11 @@ bool EventOrder::is_by_init(const Event& event) {
 
 void EventOrder::tell_of_inside(Event event) {
   event.since_start = std::chrono::steady_clock::now() - started_;
-  constexpr std::size_t kMost = 1000;  // a command that overtakes init by that much has no order
-  if (early_.size() >= kMost) release();
+  // A command that overtakes init by that much has no order.
+  constexpr std::size_t kMost = 1000;
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20U;
+  early_bytes_ += memory_of(event);
+  if (early_.size() >= kMost || early_bytes_ > kMostBytes) release();
   if (is_held_ && (!early_.empty() || !is_by_init(event)))
     early_.push_back(std::move(event));
   else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class EventOrder {
   bool is_held_ = true;
   std::string init_;  // the executable that was heard of first
   std::vector<Event> early_;
+  std::size_t early_bytes_ = 0;
 };
 
 }  // namespace hermetic::linux_backend

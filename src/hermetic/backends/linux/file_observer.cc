@@ -119,6 +119,7 @@ constexpr std::array kCalls = {
 constexpr std::size_t kMostAsked = 20'000;
 constexpr std::size_t kMostAskedBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostLearned = 1'000'000;
+constexpr std::size_t kMostLearnedBytes = std::size_t{256} << 20U;
 
 // Copies from the memory of the process; returns how much could be.
 std::size_t copy_from(pid_t process, std::uint64_t address, void* to, std::size_t size) {
@@ -350,7 +351,8 @@ const std::vector<AskedPath>& FileObserver::hear(const seccomp_notif& question,
 }
 
 bool FileObserver::is_full() const {
-  if (look_ == Look::OnHost) return asked_.size() >= kMostLearned;
+  if (look_ == Look::OnHost)
+    return asked_.size() >= kMostLearned || asked_bytes_ >= kMostLearnedBytes;
   return asked_.size() >= kMostAsked || asked_bytes_ >= kMostAskedBytes;
 }
 

@@ -9,8 +9,11 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <cstddef>
 #include <string_view>
 #include <utility>
+
+#include "hermetic/run/event_size.h"
 
 namespace hermetic::linux_backend {
 namespace {
@@ -18,6 +21,10 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kLongestChain = 32;
 constexpr std::size_t kLongestArguments = 4096;  // of one process, in bytes
+constexpr std::size_t kMostArguments = 512;      // a word takes memory, however short it is
+// Of a whole chain, with all that its strings take: the command chooses how long it is, and what
+// hears of it keeps thousands.
+constexpr std::size_t kLargestChain = std::size_t{32} << 10U;
 
 std::string read_link(int folder, const char* name) {
   std::array<char, PATH_MAX> text;
@@ -33,14 +40,30 @@ std::string read_start(int folder, const char* name, std::size_t most) {
   return text;
 }
 
-std::vector<std::string> split_arguments(std::string_view text) {
-  std::vector<std::string> words;
+// False: there were more.
+bool split_arguments(std::string_view text, std::vector<std::string>& words) {
   while (!text.empty()) {
+    if (words.size() == kMostArguments) return false;
     const std::size_t end = std::min(text.find('\0'), text.size());
     words.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return words;
+  return true;
+}
+
+// Leaves out what takes more memory than there is. False: without any arguments it is too much.
+bool shorten(ProcessFacts& facts, std::size_t most) {
+  if (memory_of(facts) <= most) return true;
+  std::vector<std::string> all = std::exchange(facts.arguments, {std::string(kCut)});
+  facts.is_cut = true;
+  std::size_t size = memory_of(facts);
+  if (size > most) return false;
+  std::size_t fitting = 0;
+  while (fitting < all.size() && size + memory_of(all[fitting]) <= most)
+    size += memory_of(all[fitting++]);
+  facts.arguments.insert(facts.arguments.begin(), all.begin(),
+                         all.begin() + static_cast<std::ptrdiff_t>(fitting));
+  return true;
 }
 
 int number_in(std::string_view text) {
@@ -118,11 +141,11 @@ ProcessReader::Known* ProcessReader::look_at(pid_t thread, Care care) {
   fresh.text.resize(kLongestArguments);
   const ssize_t size = ::pread(fresh.words.get(), fresh.text.data(), fresh.text.size(), 0);
   fresh.text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  fresh.facts.arguments = split_arguments(fresh.text);
   char more = 0;
-  if (fresh.text.size() == kLongestArguments &&
-      ::pread(fresh.words.get(), &more, 1, kLongestArguments) == 1)
-    fresh.facts.arguments.emplace_back(kCut);
+  fresh.facts.is_cut = !split_arguments(fresh.text, fresh.facts.arguments) ||
+                       (fresh.text.size() == kLongestArguments &&
+                        ::pread(fresh.words.get(), &more, 1, kLongestArguments) == 1);
+  if (fresh.facts.is_cut) fresh.facts.arguments.emplace_back(kCut);
   fresh.facts.directory = read_link(folder, "cwd");
   fresh.question = question_;
   known_.push_front(std::move(fresh));
@@ -157,12 +180,18 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   Known* known = look_at(thread, Care::Exact);
   // It may change at any time, and nothing tells.
   if (known != nullptr) known->facts.directory = read_link(known->folder.get(), "cwd");
+  std::size_t left = kLargestChain;
   while (known != nullptr && found.size() < kLongestChain) {
     Known* parent = parent_of(*known);  // and the number of the parent is right
     found.push_back(known->facts);
+    if (!shorten(found.back(), left)) {
+      found.pop_back();
+      break;
+    }
+    left -= memory_of(found.back());
     known = parent;
   }
-  if (known != nullptr) found.push_back({.executable = std::string(kCut)});
+  if (known != nullptr) found.push_back({.executable = std::string(kCut), .is_cut = true});
   return found;
 }
 

@@ -34,7 +34,7 @@ class ProcessReader {
   void next_question() { ++question_; }
 
   // The caller first. Empty if it is gone. What is cut, of a long chain or of many words, ends in
-  // "…".
+  // "…" and says so. Together they take no more than some tens of KiB.
   [[nodiscard]] std::vector<ProcessFacts> chain(pid_t thread);
   // The caller only, and without its directory.
   [[nodiscard]] std::vector<ProcessFacts> caller(pid_t thread);

@@ -14,6 +14,7 @@
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/run/event_size.h"
 #include "hermetic/spec/builtin_view.h"
 
 namespace hermetic::linux_backend {
@@ -25,6 +26,8 @@ constexpr int kAtOnce = 64;
 constexpr std::chrono::milliseconds kLongestTurn{20};
 constexpr std::size_t kMostDeniedBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostViolations = 10'000;  // of different kinds; nobody reads as many
+constexpr std::size_t kMostViolationBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMostOwnBytes = std::size_t{4} << 20U;
 
 bool is_watched(const Plan& plan) {
   return std::any_of(plan.clauses.begin(), plan.clauses.end(), [](const PlannedClause& planned) {
@@ -192,14 +195,15 @@ void Watch::hear_files(const seccomp_notif& question) {
     const std::string rule = options_.why_denied(fresh);
     // The sandbox's own /tmp was there: who would make or change it has made nothing below it.
     if (rule.empty() && fresh.operation == Operation::Write && fresh.path != kTemporary &&
-        own_.size() < kMostViolations)
-      own_.insert(fresh.path);
+        own_.size() < kMostViolations && own_bytes_ < kMostOwnBytes &&
+        own_.insert(fresh.path).second)
+      own_bytes_ += memory_of(fresh.path);
     if (rule.empty() || (fresh.operation != Operation::Write && is_own(fresh.path))) continue;
     std::vector<ProcessFacts> processes = who(question, Who::Chain);
-    denied_bytes_ += fresh.path.size() + rule.size();
+    const std::string by = processes.empty() ? "" : processes.front().executable;
+    denied_bytes_ += memory_of(fresh.path) + memory_of(rule) + memory_of(by);
     if (denied_.size() < kMostViolations && denied_bytes_ < kMostDeniedBytes)
-      denied_.push_back({fresh.path, fresh.operation, rule,
-                         processes.empty() ? "" : processes.front().executable});
+      denied_.push_back({fresh.path, fresh.operation, rule, by});
     else
       ++more_denied_;
     options_.tell({.kind = Event::Kind::File,
@@ -251,10 +255,13 @@ void Watch::hear_process(const seccomp_notif& question) {
   }
   const std::optional<std::string> program = program_asked_for(question, processes_);
   if (!program) return;
+  std::vector<std::string> arguments = arguments_given(question);
+  const bool is_cut = !arguments.empty() && arguments.back() == kCut;
   options_.tell({.kind = Event::Kind::Process,
                  .act = "execute",
                  .subject = *program,
-                 .arguments = arguments_given(question),
+                 .arguments = std::move(arguments),
+                 .is_cut = is_cut,
                  .processes = who(question, Who::Chain)});
 }
 
@@ -267,7 +274,8 @@ void Watch::note(Violation violation, const std::vector<ProcessFacts>& who) {
     ++violations_[place->second].count;
     return;
   }
-  if (violations_.size() >= kMostViolations) {
+  violation_bytes_ += memory_of(violation);
+  if (violations_.size() >= kMostViolations || violation_bytes_ > kMostViolationBytes) {
     places_.erase(place);
     ++violations_.back().count;
     violations_.back().act = "more";

@@ -94,6 +94,7 @@ class Watch {
   NetworkObserver network_;
   FileObserver files_;
   std::set<std::string, std::less<>> own_;  // what the command may write, and was asked to
+  std::size_t own_bytes_ = 0;
   std::vector<DeniedPath> denied_;
   std::size_t denied_bytes_ = 0;
   std::uint64_t more_denied_ = 0;
@@ -102,6 +103,7 @@ class Watch {
   ProcessReader processes_;
   CallerBook callers_;
   std::vector<Violation> violations_;
+  std::size_t violation_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, std::size_t> places_;  // by subject and who
 };
 
