@@ -291,6 +291,149 @@ TEST_F(AllowedHosts, AreReachedUpToTheLimitOfBytes) {
   }
 }
 
+// At a place of the world: takes all that comes and counts it, or gives all that is taken.
+class Peer {
+ public:
+  enum class Way { In, Out };
+  Peer(int type, Way way) : way_(way) {
+    if (type == SOCK_DGRAM) {
+      open_.emplace_back(bound(type));
+    } else {
+      listener_ = UniqueFd(bound(type));
+      ::listen(listener_.get(), 256);
+    }
+    thread_ = std::thread([this] { serve(); });
+  }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  ~Peer() { (void)end(); }
+
+  // What has come, when there is no more of it.
+  std::uint64_t end() {
+    is_over_ = true;
+    if (thread_.joinable()) thread_.join();
+    return count_;
+  }
+
+ private:
+  static int bound(int type) {
+    const int fd = ::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(9);
+    ::inet_pton(AF_INET, "192.0.2.80", &place.sin_addr);
+    ::bind(fd, reinterpret_cast<sockaddr*>(&place), sizeof place);
+    return fd;
+  }
+  void serve() {
+    std::vector<char> block(std::size_t{1} << 16U);
+    for (bool more = true; more || !is_over_;) {
+      more = false;
+      if (listener_.is_open())
+        if (UniqueFd fresh(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK));
+            fresh.is_open())
+          open_.push_back(std::move(fresh));
+      for (const UniqueFd& socket : open_) {
+        const ssize_t size = way_ == Way::In
+                                 ? ::recv(socket.get(), block.data(), block.size(), 0)
+                                 : ::send(socket.get(), block.data(), block.size(), MSG_NOSIGNAL);
+        if (size > 0 && way_ == Way::In) count_ += static_cast<std::uint64_t>(size);
+        more = more || (size > 0 && (way_ == Way::In || !is_over_));
+      }
+      if (!more) ::usleep(1000);
+    }
+  }
+
+  Way way_;
+  std::atomic<bool> is_over_ = false;
+  std::uint64_t count_ = 0;
+  UniqueFd listener_;
+  std::vector<UniqueFd> open_;
+  std::thread thread_;
+};
+
+// "over", and how much of the limit of 100,000 bytes has got through by 64 sockets at once.
+std::string through_many_sockets(int type, Peer::Way way, const std::string& script) {
+  return in_world([&]() -> std::string {
+    constexpr std::uint64_t kLimit = 100'000;
+    Peer peer(type, way);
+    const SpecBuilder builder =
+        sandboxed({"/usr/bin/python3", "-c",
+                   "import os, select, socket\nsockets = []\nfor _ in range(64):\n"
+                   "    s = socket.socket(socket.AF_INET, " +
+                       std::to_string(type) +
+                       ")\n    s.connect(('web.example.org', 9))\n    sockets.append(s)\n"
+                       "    s.setblocking(False)\n" +
+                       script})
+            .network(NetworkPolicy::allow_hosts({"web.example.org:9"}).value())
+            .limits({.network_bytes = kLimit});
+    class Relayed final : public EventSink {
+     public:
+      void on_event(const Event& event) override {
+        if (event.kind == Event::Kind::Traffic) bytes += event.amount;
+      }
+      std::uint64_t bytes = 0;
+    };
+    Relayed relayed;
+    LinuxBackend backend = LinuxBackend::make().value();
+    const Finished finished =
+        execute(builder.build().value(), backend, captured(), relayed).value();
+    const auto* over = std::get_if<OverLimit>(&finished.outcome.ending);
+    if (over == nullptr || over->which != "network_bytes")
+      return finished.outcome.standard_error.text;
+    const std::uint64_t arrived = way == Peer::Way::In ? peer.end() : relayed.bytes;
+    const std::uint64_t passed = std::max(arrived, relayed.bytes);
+    if (passed > kLimit) return "over, by " + std::to_string(passed - kLimit);
+    return passed < kLimit / 2 ? "over, after " + std::to_string(passed) : "over";
+  });
+}
+
+TEST_F(AllowedHosts, GetNoByteBeyondTheLimitThroughManySockets) {
+  EXPECT_EQ(through_many_sockets(SOCK_STREAM, Peer::Way::In,
+                                 "while True:\n"
+                                 "    for s in select.select([], sockets, [])[1]:\n"
+                                 "        s.send(b'x' * 16384)\n"),
+            "over");
+  EXPECT_EQ(through_many_sockets(SOCK_DGRAM, Peer::Way::In,
+                                 "while True:\n"
+                                 "    for s in select.select([], sockets, [])[1]:\n"
+                                 "        s.send(b'x' * 1000)\n"),
+            "over");
+}
+
+TEST_F(AllowedHosts, GiveNoByteBeyondTheLimitThroughManySockets) {
+  EXPECT_EQ(through_many_sockets(SOCK_STREAM, Peer::Way::Out,
+                                 "while True:\n"
+                                 "    for s in select.select(sockets, [], [])[0]:\n"
+                                 "        os.write(1, s.recv(16384))\n"),
+            "over");
+}
+
+TEST_F(AllowedHosts, AreAskedForByNameUpToTheLimitOfBytes) {
+  for (const char* kind : {"SOCK_DGRAM", "SOCK_STREAM"})
+    EXPECT_EQ(in_world([&]() -> std::string {
+                const std::string script =
+                    "import socket, struct\n"
+                    "question = struct.pack('>HHHHHH', 7, 256, 1, 0, 0, 0) + "
+                    "b'\\3web\\7example\\3org\\0' + struct.pack('>HH', 1, 1)\n"
+                    "s = socket.socket(socket.AF_INET, socket." +
+                    std::string(kind) +
+                    "); s.connect(('127.0.0.1', 53))\n"
+                    "if s.type == socket.SOCK_STREAM: question = b'\\0\\x21' + question\n"
+                    "while True: s.send(question); s.recv(512)";
+                const SpecBuilder builder =
+                    sandboxed({"/usr/bin/python3", "-c", script})
+                        .network(NetworkPolicy::allow_hosts({"web.example.org:9"}).value())
+                        .limits({.wall_time = std::chrono::minutes(1), .network_bytes = 10'000});
+                const Outcome outcome = run(builder);
+                const auto* over = std::get_if<OverLimit>(&outcome.ending);
+                if (over == nullptr) return outcome.standard_error.text + " not over";
+                return over->actual < over->limit + 100 ? "over" : std::to_string(over->actual);
+              }),
+              "over")
+        << kind;
+}
+
 TEST_F(AllowedHosts, LeaveTheSandboxItsOwnLoopback) {
   EXPECT_EQ(python("s = socket.create_server(('127.0.0.1', 7007))\n"
                    "c = socket.create_connection(('127.0.0.1', 7007))\n"

@@ -19,9 +19,11 @@ using Buffer = std::array<std::uint8_t, 65536>;
 
 }  // namespace
 
-DatagramRelay::DatagramRelay(Poller& poller, UniqueFd socket, std::uint16_t port,
-                             std::size_t most_flows, Callbacks callbacks)
+DatagramRelay::DatagramRelay(Poller& poller, ByteBudget& budget, WaitingRoom& room, UniqueFd socket,
+                             std::uint16_t port, std::size_t most_flows, Callbacks callbacks)
     : poller_(poller),
+      budget_(budget),
+      room_(room),
       port_(port),
       most_flows_(most_flows),
       callbacks_(std::move(callbacks)),
@@ -44,9 +46,23 @@ void DatagramRelay::on_inside() {
     const auto datagram = std::span(buffer).first(static_cast<std::size_t>(count));
     if (flow->outside.is_open())
       send_out(*flow, datagram);
-    else if (flow->waiting.size() < kMostHeldBack)
-      flow->waiting.emplace_back(datagram.begin(), datagram.end());
+    else
+      hold_back(*flow, datagram);
   }
+}
+
+// Or it is lost, as datagrams may be.
+void DatagramRelay::hold_back(Flow& flow, std::span<const std::uint8_t> datagram) {
+  if (flow.waiting.size() >= kMostHeldBack ||
+      room_.bytes + datagram.size() > WaitingRoom::kMostBytes)
+    return;
+  room_.bytes += datagram.size();
+  flow.waiting.emplace_back(datagram.begin(), datagram.end());
+}
+
+std::vector<Bytes> DatagramRelay::take_waiting(Flow& flow) {
+  for (const Bytes& datagram : flow.waiting) room_.bytes -= datagram.size();
+  return std::exchange(flow.waiting, {});
 }
 
 std::shared_ptr<DatagramRelay::Flow> DatagramRelay::flow_of(const Key& key,
@@ -95,7 +111,7 @@ void DatagramRelay::open(const std::shared_ptr<Flow>& flow, const Route& route) 
       if (const auto held = weak.lock()) on_outside(held);
     });
     callbacks_.on_reached(flow->client, Verdict::Allow, {}, address);
-    for (const Bytes& datagram : std::exchange(flow->waiting, {})) send_out(*flow, datagram);
+    for (const Bytes& datagram : take_waiting(*flow)) send_out(*flow, datagram);
     return;
   }
   callbacks_.on_reached(
@@ -105,6 +121,7 @@ void DatagramRelay::open(const std::shared_ptr<Flow>& flow, const Route& route) 
 }
 
 void DatagramRelay::send_out(const Flow& flow, std::span<const std::uint8_t> datagram) {
+  if (!budget_.take(datagram.size())) return;
   const ssize_t count = ::send(flow.outside.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL);
   if (count < 0) return;  // lost, as datagrams may be
   sent_ += static_cast<std::uint64_t>(count);
@@ -117,6 +134,7 @@ void DatagramRelay::on_outside(const std::shared_ptr<Flow>& flow) {
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) continue;  // nobody listens there, now; reading it clears it
     flow->last_used = Clock::now();
+    if (!budget_.take(static_cast<std::size_t>(count))) continue;
     if (::sendto(socket_.get(), buffer.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL,
                  flow->client.get(), flow->client.size) < 0)
       continue;
@@ -129,6 +147,7 @@ void DatagramRelay::end(const Key& key) {
   if (found == flows_.end()) return;
   const std::shared_ptr<Flow> flow = found->second;
   flows_.erase(found);
+  (void)take_waiting(*flow);
   flow->is_over = true;
   flow->watch = {};
   flow->outside.reset();

@@ -14,11 +14,19 @@
 #include <vector>
 
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/byte_budget.h"
 #include "hermetic/guard/dns_message.h"
 #include "hermetic/guard/poller.h"
 #include "hermetic/guard/target.h"
 
 namespace hermetic::guard {
+
+// Of all relays together, what waits until it is known where to. The command chooses how much it
+// sends before any name is looked up.
+struct WaitingRoom {
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+  std::size_t bytes = 0;
+};
 
 class DatagramRelay {
  public:
@@ -31,9 +39,10 @@ class DatagramRelay {
         on_reached;
   };
 
-  // `socket` is bound to the target's address inside. `poller` is borrowed.
-  DatagramRelay(Poller& poller, UniqueFd socket, std::uint16_t port, std::size_t most_flows,
-                Callbacks callbacks);
+  // `socket` is bound to the target's address inside. `poller`, `budget` and `room` are
+  // borrowed.
+  DatagramRelay(Poller& poller, ByteBudget& budget, WaitingRoom& room, UniqueFd socket,
+                std::uint16_t port, std::size_t most_flows, Callbacks callbacks);
   DatagramRelay(const DatagramRelay&) = delete;
   DatagramRelay& operator=(const DatagramRelay&) = delete;
 
@@ -60,10 +69,14 @@ class DatagramRelay {
   std::shared_ptr<Flow> flow_of(const Key& key, const SocketAddress& client);
   void make_room();
   void open(const std::shared_ptr<Flow>& flow, const Route& route);
+  void hold_back(Flow& flow, std::span<const std::uint8_t> datagram);
+  [[nodiscard]] std::vector<Bytes> take_waiting(Flow& flow);
   void send_out(const Flow& flow, std::span<const std::uint8_t> datagram);
   void end(const Key& key);
 
   Poller& poller_;
+  ByteBudget& budget_;
+  WaitingRoom& room_;
   std::uint16_t port_;
   std::size_t most_flows_;
   Callbacks callbacks_;

@@ -69,14 +69,13 @@ void DnsService::on_datagram(const std::shared_ptr<Socket>& socket) {
                                      reinterpret_cast<sockaddr*>(&client.storage), &client.size);
     if (count < 0 && errno == EAGAIN) break;
     if (count < 0) continue;  // an answer that nobody took
-    bytes_ += static_cast<std::uint64_t>(count);
+    if (!budget_.take(static_cast<std::size_t>(count))) continue;
     const std::weak_ptr<Socket> weak = socket;
     resolver_.answer(std::span(query).first(static_cast<std::size_t>(count)),
                      question_from(Protocol::Udp, client),
                      [this, weak, client](const Bytes& reply) {
                        const auto held = weak.lock();
-                       if (!held || reply.empty()) return;
-                       bytes_ += reply.size();
+                       if (!held || reply.empty() || !budget_.take(reply.size())) return;
                        ::sendto(held->fd.get(), reply.data(), reply.size(), MSG_NOSIGNAL,
                                 client.get(), client.size);
                      });
@@ -176,8 +175,8 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
   const auto begin = stream.in.begin() + kSizeBytes;
   const Bytes query(begin, begin + static_cast<std::ptrdiff_t>(size));
   stream.in.erase(stream.in.begin(), begin + static_cast<std::ptrdiff_t>(size));
-  stream.is_waiting = true;
-  bytes_ += query.size();
+  stream.is_waiting = true;  // for good, if it is over the limit
+  if (!budget_.take(query.size())) return true;
   // Its socket is asked once more when the answer is there, whoever that comes from.
   resolver_.answer(query, stream.from, [this, id](const Bytes& reply) {
     const auto found = streams_.find(id);
@@ -185,8 +184,7 @@ bool DnsService::ask(std::uint64_t id, Stream& stream) {
     Stream& asker = *found->second;
     asker.is_waiting = false;
     asker.watch.change(kStreamEvents);
-    if (reply.empty()) return;
-    bytes_ += reply.size();
+    if (reply.empty() || !budget_.take(reply.size())) return;
     asker.out = {static_cast<std::uint8_t>(reply.size() >> 8U),
                  static_cast<std::uint8_t>(reply.size())};
     asker.out.insert(asker.out.end(), reply.begin(), reply.end());

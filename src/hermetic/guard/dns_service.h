@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/guard/byte_budget.h"
 #include "hermetic/guard/poller.h"
 #include "hermetic/guard/resolver.h"
 
@@ -15,8 +16,9 @@ namespace hermetic::guard {
 
 class DnsService {
  public:
-  // Both are borrowed.
-  DnsService(Poller& poller, Resolver& resolver) : poller_(poller), resolver_(resolver) {}
+  // All are borrowed.
+  DnsService(Poller& poller, Resolver& resolver, ByteBudget& budget)
+      : poller_(poller), resolver_(resolver), budget_(budget) {}
   DnsService(const DnsService&) = delete;
   DnsService& operator=(const DnsService&) = delete;
 
@@ -28,8 +30,6 @@ class DnsService {
   // are served; and in the end tell_of_rest() tells of what nobody has come to read.
   void hear_out();
   void tell_of_rest();
-  // Questions and answers, so far.
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Socket {
@@ -60,11 +60,11 @@ class DnsService {
 
   Poller& poller_;
   Resolver& resolver_;
+  ByteBudget& budget_;  // of questions and answers
   std::list<std::shared_ptr<Socket>> sockets_;
   std::map<std::uint64_t, std::shared_ptr<Stream>> streams_;
   std::uint64_t last_ = 0;
   bool is_over_ = false;  // all of them
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace hermetic::guard

@@ -57,7 +57,8 @@ class NetworkGuard::State {
         resolver_(
             options_.policy, lookup_,
             {.tell = options_.tell, .find_who = options_.find_who, .has_ipv6 = tcp_.takes_ipv6()}),
-        dns_(*poller_, resolver_) {}
+        budget_(options_.most_bytes),
+        dns_(*poller_, resolver_, budget_) {}
 
   Result<void> open_resolver(const Address& address, Protocol protocol);
   Result<void> open_first_resolvers();
@@ -68,7 +69,7 @@ class NetworkGuard::State {
   [[nodiscard]] int descriptor() const { return poller_->descriptor(); }
   [[nodiscard]] std::optional<Clock::time_point> due() const;
   [[nodiscard]] std::vector<Destination> traffic() const;
-  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::uint64_t bytes() const { return budget_.counted(); }
 
  private:
   using Place = std::tuple<Address, std::uint16_t, Protocol>;
@@ -113,6 +114,8 @@ class NetworkGuard::State {
   std::size_t most_flows_;
   NameLookup lookup_;
   Resolver resolver_;
+  ByteBudget budget_;
+  WaitingRoom waiting_;
   DnsService dns_;
   PipePool pipes_{*poller_};
   std::set<Place> resolvers_;
@@ -196,7 +199,7 @@ Result<void> NetworkGuard::State::open(Opened& opened) {
   }
   UniqueFd socket = TRY(udp_.bind(target.address, target.port, false));
   opened.datagrams = std::make_unique<DatagramRelay>(
-      *poller_, std::move(socket), target.port, most_flows_,
+      *poller_, budget_, waiting_, std::move(socket), target.port, most_flows_,
       DatagramRelay::Callbacks{
           .find_route =
               [this, &target](std::function<void(Route)> done) {
@@ -266,7 +269,7 @@ void NetworkGuard::State::start(Opened& opened, UniqueFd client, const SocketAdd
   const std::uint64_t id = ++last_;
   ++opened.connections;
   auto relay = std::make_unique<Relay>(
-      *poller_, pipes_, std::move(client),
+      *poller_, pipes_, budget_, std::move(client),
       Relay::Callbacks{.on_connected =
                            [this, id](const Address& address) {
                              tell_reach(connections_.at(id), Verdict::Allow, {}, address);
@@ -372,17 +375,6 @@ std::vector<NetworkGuard::Destination> NetworkGuard::State::traffic() const {
     destination.received += connection.relay->received();
   }
   return result;
-}
-
-std::uint64_t NetworkGuard::State::bytes() const {
-  std::uint64_t sum = dns_.bytes();
-  for (const auto& opened : opened_) {
-    sum += opened->sent + opened->received;
-    if (opened->datagrams) sum += opened->datagrams->sent() + opened->datagrams->received();
-  }
-  for (const auto& [id, connection] : connections_)
-    sum += connection.relay->sent() + connection.relay->received();
-  return sum;
 }
 
 void NetworkGuard::State::hear_out(Clock::time_point latest) {

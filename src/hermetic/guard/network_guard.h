@@ -19,6 +19,7 @@
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/guard/address.h"
+#include "hermetic/guard/byte_budget.h"
 #include "hermetic/guard/target.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/network.h"
@@ -41,6 +42,7 @@ class NetworkGuard {
     guard::FindWho find_who = {};
     std::size_t most_connections = 256;  // at a time; others wait to be accepted
     std::size_t most_flows = 256;        // of datagrams; the oldest makes room
+    std::uint64_t most_bytes = guard::ByteBudget::kUnlimited;  // both ways; none beyond goes on
   };
 
   // Unbound, made in the sandbox's network namespace: AF_INET6 without IPV6_V6ONLY, or AF_INET
@@ -89,7 +91,8 @@ class NetworkGuard {
   // out.
   [[nodiscard]] std::vector<Destination> traffic() const;
 
-  // So far, both ways, with the names that were asked for.
+  // So far, both ways, with the names that were asked for; more than `most_bytes` if more was
+  // wanted.
   [[nodiscard]] std::uint64_t bytes() const;
 
   // The command is over: serves what it has left, but not beyond `latest`, and tells of what nobody

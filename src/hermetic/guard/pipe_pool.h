@@ -23,10 +23,12 @@ class PipePool {
 
   [[nodiscard]] std::optional<Pipe> take();  // nothing if there are no descriptors left
   void give_back(Pipe pipe);                 // empty
+  void throw_away(Pipe /*pipe*/) { --made_; }
 
  private:
   const Poller* poller_;  // borrowed
   std::vector<Pipe> idle_;
+  std::size_t made_ = 0;  // and not thrown away
 };
 
 }  // namespace hermetic::guard

@@ -76,9 +76,11 @@ void reset_on_close(int fd) {
 
 }  // namespace
 
-Relay::Relay(Poller& poller, PipePool& pipes, UniqueFd client, Callbacks callbacks)
+Relay::Relay(Poller& poller, PipePool& pipes, ByteBudget& budget, UniqueFd client,
+             Callbacks callbacks)
     : poller_(poller),
       pipes_(pipes),
+      budget_(budget),
       callbacks_(std::move(callbacks)),
       client_(std::move(client)) {}
 
@@ -193,12 +195,15 @@ Relay::Progress Relay::fill(Flow& flow, int from, Turn& turn) {
 }
 
 Relay::Progress Relay::drain(Flow& flow, int to, Turn& turn) {
-  const ssize_t count = ::splice(flow.pipe->read.get(), nullptr, to, nullptr, flow.held, kFlags);
+  const std::size_t allowed = budget_.part_of(flow.held);
+  if (allowed == 0) return Progress::None;  // and the run is about to be ended
+  const ssize_t count = ::splice(flow.pipe->read.get(), nullptr, to, nullptr, allowed, kFlags);
   if (count < 0 && errno == EAGAIN) return Progress::None;
   if (count < 0 && errno != EINTR) return Progress::Broken;
   if (count > 0) {
     flow.held -= static_cast<std::size_t>(count);
     flow.moved += static_cast<std::uint64_t>(count);
+    budget_.passed(static_cast<std::size_t>(count));
     turn.moved += static_cast<std::size_t>(count);
   }
   return Progress::Some;
@@ -217,7 +222,10 @@ void Relay::end(const std::string& problem) {
   server_watch_ = {};
   client_.reset();
   server_.reset();
-  for (Flow& flow : flows_) flow.pipe.reset();
+  for (Flow& flow : flows_) {
+    if (flow.pipe) pipes_.throw_away(std::move(*flow.pipe));
+    flow.pipe.reset();
+  }
   callbacks_.on_end(problem);
 }
 

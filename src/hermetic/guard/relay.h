@@ -13,6 +13,7 @@
 
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/guard/address.h"
+#include "hermetic/guard/byte_budget.h"
 #include "hermetic/guard/pipe_pool.h"
 #include "hermetic/guard/poller.h"
 
@@ -27,8 +28,8 @@ class Relay {
     std::function<void(const std::string& problem)> on_end;
   };
 
-  // `poller` and `pipes` are borrowed.
-  Relay(Poller& poller, PipePool& pipes, UniqueFd client, Callbacks callbacks);
+  // `poller`, `pipes` and `budget` are borrowed.
+  Relay(Poller& poller, PipePool& pipes, ByteBudget& budget, UniqueFd client, Callbacks callbacks);
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
@@ -69,12 +70,13 @@ class Relay {
   void on_ready(std::uint32_t events, int fd);
   bool pump(Flow& flow, int from, int to);  // false: broken
   static Progress fill(Flow& flow, int from, Turn& turn);
-  static Progress drain(Flow& flow, int to, Turn& turn);
+  Progress drain(Flow& flow, int to, Turn& turn);
   void fail(const std::string& problem);
   void end(const std::string& problem);
 
   Poller& poller_;
   PipePool& pipes_;
+  ByteBudget& budget_;
   Callbacks callbacks_;
   State state_ = State::Waiting;
   std::vector<Address> addresses_;  // the next one last

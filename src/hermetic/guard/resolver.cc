@@ -10,6 +10,7 @@ namespace hermetic::guard {
 namespace {
 
 constexpr std::size_t kMostNames = 65536;
+constexpr std::size_t kMostNamesBytes = std::size_t{8} << 20U;
 constexpr std::size_t kMostPending = 4096;  // a command can ask faster than any nameserver answers
 constexpr std::uint32_t kTimeToLive = 5;    // the address never changes; whether it may be used can
 constexpr std::size_t kHeaderSize = 12;
@@ -158,7 +159,8 @@ ResponseCode Resolver::decide(const Asked& asked, const HostRule& rule, const Lo
 std::optional<Address> Resolver::address_for(const std::string& name, std::uint16_t type) {
   auto known = numbers_.find(name);
   if (known == numbers_.end()) {
-    if (numbers_.size() >= kMostNames) return {};
+    if (numbers_.size() >= kMostNames || names_bytes_ >= kMostNamesBytes) return {};
+    names_bytes_ += name.size();
     known = numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size() + 1)).first;
     for (const Address& address : {synthetic_ipv4(known->second), synthetic_ipv6(known->second)})
       names_[address] = name;

@@ -69,6 +69,7 @@ class Resolver {
   std::vector<std::uint16_t> last_types_;  // of records
   std::map<std::string, std::uint32_t> numbers_;
   std::map<Address, std::string> names_;
+  std::size_t names_bytes_ = 0;
 };
 
 }  // namespace hermetic::guard

@@ -161,16 +161,18 @@ class LinuxRun final : public Run {
 
   // Guard and watch belong together: what the one lets out, the other knows by whom it was tried.
   Result<void> guard(NetworkGuard::Sockets sockets) {
-    guard_ = TRY(NetworkGuard::make({.policy = plan_.network,
-                                     .tell =
-                                         [this](Event event, const guard::Who& who) {
-                                           if (watch_) watch_->hear_guard(std::move(event), who);
-                                         },
-                                     .find_who =
-                                         [this](const guard::Arrival& arrival) {
-                                           return watch_ ? watch_->who_came(arrival) : guard::Who{};
-                                         }},
-                                    std::move(sockets)));
+    guard_ = TRY(NetworkGuard::make(
+        {.policy = plan_.network,
+         .tell =
+             [this](Event event, const guard::Who& who) {
+               if (watch_) watch_->hear_guard(std::move(event), who);
+             },
+         .find_who =
+             [this](const guard::Arrival& arrival) {
+               return watch_ ? watch_->who_came(arrival) : guard::Who{};
+             },
+         .most_bytes = plan_.limits.network_bytes.value_or(guard::ByteBudget::kUnlimited)},
+        std::move(sockets)));
     return {};
   }
 
