@@ -286,6 +286,15 @@ TEST_F(AllowedNames, AreNotLostInACrowd) {
   }
 }
 
+// Without the violation of a process that had to wait for the processor between connect() and its
+// first question for longer than a question takes: that it asks is not known before it does.
+std::string without_late(std::string text, const std::string& rule) {
+  const std::string late = "| connect 192.0.2.53:53/udp " + rule;
+  if (const std::size_t place = text.find(late); place != std::string::npos)
+    text.erase(place, late.size());
+  return text;
+}
+
 // A socket that believes to be connected to one may ask again and again.
 TEST(Nameservers, AreAskedForMoreThanOneName) {
   const std::string script = kQuestion +
@@ -295,7 +304,7 @@ TEST(Nameservers, AreAskedForMoreThanOneName) {
                              "    try: s.send(q.replace(b'other', name))\n"
                              "    except OSError: pass\n";
   const std::string rule = by_python() + ", network: none (the default):  ()";
-  EXPECT_EQ(judged(scripted(script)),
+  EXPECT_EQ(without_late(judged(scripted(script)), rule),
             "0| resolve other.example.org " + rule + "| resolve third.example.org " + rule);
 }
 
