@@ -24,7 +24,7 @@ constexpr std::size_t kLongestArguments = 4096;  // of one process, in bytes
 constexpr std::size_t kMostArguments = 512;      // a word takes memory, however short it is
 // Of a whole chain, with all that its strings take: the command chooses how long it is, and what
 // hears of it keeps thousands.
-constexpr std::size_t kLargestChain = std::size_t{32} << 10U;
+constexpr std::size_t kLargestChain = std::size_t{48} << 10U;
 
 std::string read_link(int folder, const char* name) {
   std::array<char, PATH_MAX> text;
@@ -64,6 +64,20 @@ bool shorten(ProcessFacts& facts, std::size_t most) {
   facts.arguments.insert(facts.arguments.begin(), all.begin(),
                          all.begin() + static_cast<std::ptrdiff_t>(fitting));
   return true;
+}
+
+// The parents share what the caller leaves. A chain ends where names alone are too long.
+void shorten(std::vector<ProcessFacts>& chain) {
+  std::size_t size = 0;
+  for (const ProcessFacts& facts : chain) size += memory_of(facts);
+  if (size <= kLargestChain) return;
+  const std::size_t share = (kLargestChain - memory_of(chain.front())) / (chain.size() - 1);
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    if (shorten(chain[i], share)) continue;
+    chain.resize(i);
+    chain.push_back({.executable = std::string(kCut), .is_cut = true});
+    return;
+  }
 }
 
 int number_in(std::string_view text) {
@@ -180,18 +194,13 @@ std::vector<ProcessFacts> ProcessReader::chain(pid_t thread) {
   Known* known = look_at(thread, Care::Exact);
   // It may change at any time, and nothing tells.
   if (known != nullptr) known->facts.directory = read_link(known->folder.get(), "cwd");
-  std::size_t left = kLargestChain;
   while (known != nullptr && found.size() < kLongestChain) {
     Known* parent = parent_of(*known);  // and the number of the parent is right
     found.push_back(known->facts);
-    if (!shorten(found.back(), left)) {
-      found.pop_back();
-      break;
-    }
-    left -= memory_of(found.back());
     known = parent;
   }
   if (known != nullptr) found.push_back({.executable = std::string(kCut), .is_cut = true});
+  shorten(found);
   return found;
 }
 
