@@ -97,7 +97,7 @@ def test_the_manifest_has_every_key_and_is_stable(task, tmp_path):
 
 
 def test_how_the_last_command_ended_is_recorded(task):
-    with task(spec={"limits": {"wall_time": "200ms"}}) as run:
+    with task(spec={"limits": {"wall_time": "3s"}}) as run:
         run.run(["sleep", "600"])
         assert run.manifest["failure"] == "timeout"
         run.run(["sh", "-c", "exit 3"])
