@@ -68,3 +68,23 @@ stand_in() { # file text
   run -125 tree/hermetic again
   [[ $output != *program* ]]
 }
+
+@test "a plain user comes to a tree in a directory that is closed to other users" {
+  ((EUID == 0)) || skip 'a plain user runs the tests of its own tree'
+  local nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups) open=$HERMETIC_SOURCE_DIR/tests/open_to_users.sh
+  chmod 755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR"
+  mkdir -p 'closed/a place/other' 'closed/a place/the tree/sub'
+  chmod 700 closed 'closed/a place'
+  echo content >'closed/a place/the tree/sub/file'
+  echo secret >closed/secret
+  export HERMETIC_SOURCE_DIR=$PWD/closed/a\ place/the\ tree
+  run ! "${nobody[@]}" cat "$HERMETIC_SOURCE_DIR/sub/file" # the control
+  cd "$HERMETIC_SOURCE_DIR/sub" || return
+  run -0 "$open" "${nobody[@]}" bash -c 'pwd; cat file "$HERMETIC_SOURCE_DIR/sub/file"; ls ../.. ../../..'
+  [ "$output" = "$PWD"$'\ncontent\ncontent\n../..:\nthe tree\n\n../../..:\na place' ]
+  # What a test makes in the tree is there; nothing is left mounted, and the command's end is the test's.
+  run -77 "$open" sh -c 'echo new >made; exit 77'
+  [ "$(cat made)" = new ]
+  [ "$(cat ../../../secret)" = secret ]
+  run ! grep -F closed /proc/self/mountinfo
+}
