@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <vector>
 
+#include "hermetic/base/path.h"
 #include "hermetic/base/unique_fd.h"
 
 namespace hermetic::cli {
@@ -83,6 +85,16 @@ class Probes {
     return directory_ + "/" + std::string(name);
   }
 
+  // A directory that most hosts have and that does not lead to this program, wherever it lies: what
+  // leads to it is there.
+  [[nodiscard]] static const char* undeclared_directory() {
+    std::array<char, PATH_MAX + 1> program = {};
+    if (::readlink("/proc/self/exe", program.data(), PATH_MAX) < 0) return "/root";
+    for (const char* path : {"/root", "/home"})
+      if (!is_within(program.data(), path)) return path;
+    return "/boot";
+  }
+
   void try_files() {
     const std::string input = in("input");
     refused("inputs-read-only", {act("write", ::open(input.c_str(), O_WRONLY | O_CLOEXEC)),
@@ -90,8 +102,9 @@ class Probes {
                                  act("remount", ::mount(nullptr, directory_.c_str(), nullptr,
                                                         MS_BIND | MS_REMOUNT, nullptr)),
                                  act("unmount", ::umount2(directory_.c_str(), MNT_DETACH))});
+    const char* const undeclared = undeclared_directory();
     refused("undeclared-hidden",
-            {act("/root", ::open("/root", O_PATH | O_CLOEXEC)),
+            {act(undeclared, ::open(undeclared, O_PATH | O_CLOEXEC)),
              act("/etc/shadow", ::access("/etc/shadow", F_OK)),
              act("exception", ::open(in("hidden").c_str(), O_RDONLY | O_CLOEXEC))});
     const std::string output = in("out/x");

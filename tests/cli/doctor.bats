@@ -18,6 +18,22 @@ teardown() { rm -rf "$directory"; }
   [[ $output == *'recursive read-only'*'holds (tried)'* || $output == *'could not be tried'* ]]
 }
 
+@test "doctor finds what is not declared hidden, wherever the program lies" {
+  local unshare=(unshare --mount)
+  ((EUID == 0)) || unshare=(unshare --user --map-root-user --mount)
+  for folder in /root /home; do
+    # shellcheck disable=SC2016 # for the inner shell
+    run -0 "${unshare[@]}" bash -euc '
+      exec 9<"$HERMETIC_PROGRAM" # which may lie in what is covered now
+      mount -t tmpfs -o mode=755 none "$1"
+      mkdir "$1/tree"
+      cat <&9 >"$1/tree/hermetic"
+      chmod 755 "$1/tree/hermetic"
+      "$1/tree/hermetic" doctor | grep undeclared-hidden' bash "$folder"
+    [[ $output == "enforced  undeclared-hidden "*"(tried: /"*": ENOENT, /etc/shadow: ENOENT, exception: EACCES)" ]]
+  done
+}
+
 @test "doctor speaks JSON, and leaves nothing" {
   "$HERMETIC_PROGRAM" doctor --json >found.json
   /usr/bin/python3 - <<'PYTHON'
