@@ -13,7 +13,7 @@ _hermetic() {
     return
   fi
   case $previous in
-    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --samples | --repo | --sparse | --lockfile | --wheels | --node-lockfile | --npm-cache | --config | --scratch | --manifest | --metrics | --keep-changes)
+    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --input | --except | --output | --output-file | --output-in-place | --temp | --dir | --keep-failed | --events | --samples | --repo | --borrow | --sparse | --lockfile | --wheels | --node-lockfile | --npm-cache | --config | --scratch | --manifest | --metrics | --keep-changes)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -76,7 +76,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --events --syslog --help' -- "$word")
       ;;
     task:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--repo --sha --base-sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--repo --borrow --sha --base-sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
       ;;
     verify-evidence:-*)
       mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")

@@ -171,6 +171,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from shell' -l syslog -d 'send e
 complete -c hermetic -n '__fish_seen_subcommand_from shell' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -F
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l repo -r -F -d 'the git repository (the current directory)'
+complete -c hermetic -n '__fish_seen_subcommand_from task' -l borrow -r -F -d 'another folder that the repository may take objects from; can be given again'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l sha -x -d 'which commit of it; HEAD if not said'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l base-sha -x -d 'for the manifest: what that commit is compared with'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l sparse -r -F -d 'only this directory of it, and what is at its top; can be given again'

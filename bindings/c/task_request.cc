@@ -117,6 +117,7 @@ Result<TaskWanted> read_task_request(const std::string& text) {
   task::TaskRequest& request = wanted.request;
   TRY(reader.text("task_id", request.id));
   TRY(reader.text("repo", request.repository));
+  TRY(reader.texts("borrow", request.borrow));
   TRY(reader.text("sha", request.revision));
   TRY(reader.text("base_sha", request.base));
   TRY(reader.texts("sparse", request.sparse));

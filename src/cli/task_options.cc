@@ -96,6 +96,7 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
   request.python.lockfile = arguments.last("--lockfile");
   if (arguments.has("--python")) request.python.interpreter = arguments.last("--python");
   for (const Given& given : arguments.options) {
+    if (given.name == "--borrow") request.borrow.push_back(TRY(absolute_path(given.value)));
     if (given.name == "--sparse") request.sparse.push_back(given.value);
     if (given.name == "--wheels") request.python.wheels.push_back(TRY(absolute_path(given.value)));
   }
@@ -119,6 +120,8 @@ const Subcommand& task_description() {
         .summary = "Runs a command in a fresh worktree and a fresh Python environment.",
         .options = {
             {"--repo", "DIR", "the git repository (the current directory)"},
+            {"--borrow", "DIR",
+             "another folder that the repository may take objects from; can be given again"},
             {"--sha", "COMMIT", "which commit of it; HEAD if not said"},
             {"--base-sha", "COMMIT", "for the manifest: what that commit is compared with"},
             {"--sparse", "DIR",

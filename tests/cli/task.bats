@@ -147,7 +147,17 @@ files_as_committed() {
   repo=
   for source in bare shallow tree shared borrower sha256; do
     echo "# $source"
-    [ "$(hermetic task run --repo "$source" --task-id t --scratch "$scratch" -- \
+    borrow=()
+    case $source in
+    tree) borrow=(--borrow shallow) ;;
+    shared) borrow=(--borrow "$BATS_FILE_TMPDIR/repo") ;;
+    borrower) borrow=(--borrow shared --borrow "$BATS_FILE_TMPDIR/repo") ;;
+    esac
+    if [ -n "${borrow[*]}" ]; then
+      run -2 hermetic task run --repo "$source" --task-id t --scratch "$scratch" -- true
+      [[ $output == *"the repository '$PWD/$source' has "*"outside of itself: '"*"name it with --borrow"* ]]
+    fi
+    [ "$(hermetic task run --repo "$source" "${borrow[@]}" --task-id t --scratch "$scratch" -- \
       sh -c 'git log -1 --format=%s; git status --porcelain; git fsck 2>&1 >/dev/null')" = second ]
   done
   nothing_left
@@ -913,6 +923,11 @@ SHELL
 CONFIG
   echo "$PWD/../secret" >.git/objects/info/alternates
   cd "$OLDPWD" || return
+  # The list of alternates alone is refused, before anything runs.
+  repo=$PWD/hostile
+  run -2 task -- true
+  [[ $output == *"has objects (alternates) outside of itself: '$PWD/secret'"* ]]
+  rm hostile/.git/objects/info/alternates
   # The control: git itself runs it.
   timeout 60 git -C hostile cat-file -e "$blob" 2>/dev/null || true
   [ -e ran ]
@@ -925,6 +940,62 @@ CONFIG
   nothing_left
 }
 @test "a hostile source runs nothing of its own and brings nothing along" { as_both hostile_source; }
+
+# Each names the objects of another repository of the same user in another way; the commit that is wanted is only there.
+reads_other_repositories() {
+  git init --quiet private
+  echo canary-of-another-repository >private/secret
+  git -C private add .
+  git -C private commit --quiet -m private
+  commit=$(git -C private rev-parse HEAD)
+  objects=$PWD/private/.git/objects
+  for way in alternates relative gitdir link commondir objects loose pack modules; do
+    echo "# $way"
+    rm -rf hostile
+    git clone --quiet --no-local "$BATS_FILE_TMPDIR/repo" hostile
+    case $way in
+    alternates) echo "$objects" >hostile/.git/objects/info/alternates ;;
+    relative) echo ../../../private/.git/objects >hostile/.git/objects/info/alternates ;;
+    gitdir) rm -rf hostile/.git && echo "gitdir: $PWD/private/.git" >hostile/.git ;;
+    link) rm -rf hostile/.git && ln -s "$PWD/private/.git" hostile/.git ;;
+    commondir) echo "$PWD/private/.git" >hostile/.git/commondir ;;
+    objects) rm -rf hostile/.git/objects && ln -s "$objects" hostile/.git/objects ;;
+    loose) for folder in "$objects"/??; do rm -rf "hostile/.git/objects/${folder##*/}" && ln -s "$folder" hostile/.git/objects/; done ;;
+    pack)
+      git -C private repack -adq
+      rm -rf hostile/.git/objects/pack
+      ln -s "$objects/pack" hostile/.git/objects/pack
+      ;;
+    modules)
+      git -C hostile update-index --add --cacheinfo "160000,$commit,module"
+      printf '[submodule "m"]\n\tpath = module\n\turl = x\n' >hostile/.gitmodules
+      git -C hostile add .gitmodules
+      git -C hostile commit --quiet -m submodule
+      mkdir hostile/.git/modules
+      ln -s "$PWD/private/.git" hostile/.git/modules/m
+      ;;
+    esac
+    # The control: git itself finds the commit there.
+    if [ "$way" != modules ]; then git -C hostile cat-file -e "$commit^{commit}"; fi
+    repo=$PWD/hostile
+    sha=$commit
+    if [ "$way" = modules ]; then sha=$(git -C hostile rev-parse HEAD); fi
+    run task --sha "$sha" -- sh -c 'cat secret module/secret; git log -1'
+    [[ $output != *canary-of-another* ]]
+    case $way in
+    loose | pack) ((status == 2)) && [[ $output == *"names no commit"* ]] ;;
+    modules) [[ $output == *"No such file"* ]] ;;
+    *) ((status == 2)) && [[ $output == *"outside of itself: '$PWD/private/.git"* ]] ;;
+    esac
+  done
+  # Named by the user, it is used.
+  rm -rf hostile
+  git clone --quiet --no-local "$BATS_FILE_TMPDIR/repo" hostile
+  echo "$objects" >hostile/.git/objects/info/alternates
+  [ "$(task --sha "$commit" --borrow private -- cat secret)" = canary-of-another-repository ]
+  nothing_left
+}
+@test "a hostile repository reads no other repository of its user" { as_both reads_other_repositories; }
 
 hostile_submodules() {
   git init --quiet library

@@ -43,7 +43,7 @@ class HermeticRun:
     """
 
     def __init__(self, task_id: str, seed: Optional[int] = None, *, repo: PathLike = ".", sha: Optional[str] = None,
-                 sparse: Union[str, Sequence[str]] = (),
+                 borrow: Union[PathLike, Sequence[PathLike]] = (), sparse: Union[str, Sequence[str]] = (),
                  base_sha: Optional[str] = None, lockfile: Optional[PathLike] = None,
                  wheels: Union[PathLike, Sequence[PathLike]] = (), index: Optional[str] = None,
                  python: Optional[PathLike] = None,
@@ -63,6 +63,7 @@ class HermeticRun:
             "task_id": task_id, "seed": seed, "sha": sha if sha is not None else base_sha,
             "base_sha": base_sha, "from": snapshot,
             "sparse": ([sparse] if isinstance(sparse, str) else list(sparse)) or None,
+            "borrow": [_absolute(folder) for folder in _paths(borrow)] or None,
             "wheels": [_absolute(folder) for folder in _paths(wheels)] or None, "index": index,
             "spec": dict(spec) if spec else None,
             **{name: _absolute(path) for name, path in paths.items() if path is not None},

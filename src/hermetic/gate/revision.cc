@@ -10,7 +10,7 @@
 namespace hermetic::gate {
 
 Result<std::string> revision_of(const std::string& workspace) {
-  const Result<Repository> repository = find_repository(workspace);
+  const Result<Repository> repository = find_repository({.path = workspace}, Elsewhere::Follow);
   if (repository)
     if (Result<std::string> head = head_of(*repository)) return head;
   return invalid(fmt::format("'{}' is at no commit that can be found", printable(workspace)),

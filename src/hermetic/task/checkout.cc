@@ -232,13 +232,13 @@ Result<std::string> whole(const std::string& said, const Checkout& checkout,
 
 }  // namespace
 
-Result<std::string> find_commit(const std::string& repository, const std::string& revision,
+Result<std::string> find_commit(const NamedRepository& repository, const std::string& revision,
                                 Backend& backend) {
   const Repository source = TRY(find_repository(repository));
   return ask_for_commit(source, revision, backend);
 }
 
-Result<Checkout> check_out(const std::string& repository, const std::string& revision,
+Result<Checkout> check_out(const NamedRepository& repository, const std::string& revision,
                            const std::vector<std::string>& sparse, Cache& cache, Backend& backend) {
   Checkout checkout;
   checkout.directories = TRY(normal_directories(sparse));
@@ -274,7 +274,7 @@ Result<Checkout> check_out(const std::string& repository, const std::string& rev
   return checkout;
 }
 
-Result<Source> find_source(const std::string& repository, const std::string& revision,
+Result<Source> find_source(const NamedRepository& repository, const std::string& revision,
                            Backend& backend) {
   const Repository source = TRY(find_repository(repository));
   return Source {

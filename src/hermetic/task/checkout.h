@@ -25,7 +25,8 @@ struct Checkout {
 //
 // `revision` is a commit, or anything else that git takes for one; empty: HEAD.
 // `sparse` are directories, of which alone there are files besides those at the top; none: all.
-[[nodiscard]] Result<Checkout> check_out(const std::string& repository, const std::string& revision,
+[[nodiscard]] Result<Checkout> check_out(const NamedRepository& repository,
+                                         const std::string& revision,
                                          const std::vector<std::string>& sparse, Cache& cache,
                                          Backend& backend);
 
@@ -34,10 +35,10 @@ struct Source {
   std::string commit;  // that the revision stands for now
   std::string extent;  // a digest: which submodules are there, what they hold, and how much history
 };
-[[nodiscard]] Result<Source> find_source(const std::string& repository, const std::string& revision,
-                                         Backend& backend);
+[[nodiscard]] Result<Source> find_source(const NamedRepository& repository,
+                                         const std::string& revision, Backend& backend);
 // The commit that git takes `revision` for. Fails if the repository has none.
-[[nodiscard]] Result<std::string> find_commit(const std::string& repository,
+[[nodiscard]] Result<std::string> find_commit(const NamedRepository& repository,
                                               const std::string& revision, Backend& backend);
 
 }  // namespace hermetic::task

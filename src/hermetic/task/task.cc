@@ -77,11 +77,11 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
   TaskConfig config = TRY(load_task_config(request.config, cache.contents()));
   const Clock::time_point checkout_begin = Clock::now();
   Checkout checkout =
-      TRY(check_out(request.repository, request.revision, request.sparse, cache, backend));
+      TRY(check_out(request.source(), request.revision, request.sparse, cache, backend));
   const Clock::time_point checkout_end = Clock::now();
   std::string base = checkout.commit;
   if (!request.base.empty() && request.base != base)
-    base = TRY(find_commit(request.repository, request.base, backend));
+    base = TRY(find_commit(request.source(), request.base, backend));
   const Clock::time_point environment_begin = Clock::now();
   PythonEnvironment environment = TRY(python_environment(request.python, cache, backend));
   const Clock::time_point environment_end = Clock::now();

@@ -32,6 +32,7 @@ namespace hermetic::task {
 struct TaskRequest {
   std::string id;
   std::string repository;
+  std::vector<std::string> borrow = {};  // other folders whose objects it may use
   std::string revision = {};             // empty: HEAD
   std::string base = {};                 // a commit for the manifest; empty: the same
   std::vector<std::string> sparse = {};  // directories of it that are wanted; none: all
@@ -44,6 +45,8 @@ struct TaskRequest {
   // The command, limits, and what else it may read, reach or know. Its network is none unless it
   // says otherwise.
   Draft draft = {};
+
+  [[nodiscard]] NamedRepository source() const { return {repository, borrow}; }
 };
 
 class Task {

@@ -51,7 +51,8 @@ std::string meaning_of(const TaskConfig& config) {
 
 }  // namespace
 
-Result<Source> WorkReader::source_of(const std::string& repository, const std::string& revision) {
+Result<Source> WorkReader::source_of(const NamedRepository& repository,
+                                     const std::string& revision) {
   return remembered(sources_, std::pair(repository, revision),
                     [&] { return find_source(repository, revision, backend_); });
 }
@@ -108,12 +109,12 @@ Work WorkReader::look_at(TaskRequest& request, const Task* made) {
   parts.add("task_id", request.id);
   parts.add("seed", request.seed ? std::to_string(*request.seed) : std::string());
   parts.add("spec", meaning_of(request.draft));
-  const Result<Source> source = source_of(request.repository, request.revision);
+  const Result<Source> source = source_of(request.source(), request.revision);
   if (source) request.revision = source->commit;
   parts.add("source", source ? Result<std::string>(source->commit + "\n" + source->extent)
                              : Result<std::string>(source.error()));
   if (!request.base.empty()) {
-    const Result<Source> base = source_of(request.repository, request.base);
+    const Result<Source> base = source_of(request.source(), request.base);
     if (base) request.base = base->commit;
     parts.add("base", base ? Result<std::string>(base->commit) : Result<std::string>(base.error()));
   }

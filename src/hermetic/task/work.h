@@ -38,14 +38,14 @@ class WorkReader {
     void add(const char* key, const Result<std::string>& text);
   };
   void add_environments(const TaskRequest& request, const Task* made, Parts& parts);
-  Result<Source> source_of(const std::string& repository, const std::string& revision);
+  Result<Source> source_of(const NamedRepository& repository, const std::string& revision);
   Result<std::string> config_of(const std::string& file);
   Result<std::string> snapshot_of(const std::string& name);
 
   std::string also_;
   Cache& cache_;
   Backend& backend_;
-  std::map<std::pair<std::string, std::string>, Result<Source>> sources_;
+  std::map<std::pair<NamedRepository, std::string>, Result<Source>> sources_;
   std::map<std::string, Result<std::string>> configs_;
   std::map<std::string, Result<std::string>> snapshots_;
   std::map<std::string, Result<std::string>> wheels_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <filesystem>
+
 #include "tests/unit/spec/sanitizer.h"
 #include "tests/unit/spec/temp_dir.h"
 
@@ -23,8 +25,20 @@ class Repositories : public ::testing::Test {
     dir.directory(git + "/objects");
     dir.file(git + "/HEAD", head + "\n");
   }
-  [[nodiscard]] std::string head(const std::string& name) const {
-    const Result<Repository> found = find_repository(dir / name);
+  [[nodiscard]] Result<Repository> find(const std::string& name,
+                                        const std::vector<std::string>& borrowed = {}) const {
+    NamedRepository named{.path = dir / name};
+    for (const std::string& folder : borrowed) named.borrowed.push_back(dir / folder);
+    return find_repository(named);
+  }
+  [[nodiscard]] std::string refusal(const std::string& name,
+                                    const std::vector<std::string>& borrowed = {}) const {
+    const Result<Repository> found = find(name, borrowed);
+    return found ? "found" : found.error().message + "; " + found.error().hint;
+  }
+  [[nodiscard]] std::string head(const std::string& name,
+                                 const std::vector<std::string>& borrowed = {}) const {
+    const Result<Repository> found = find(name, borrowed);
     if (!found) return found.error().message;
     const Result<std::string> commit = head_of(*found);
     return commit ? *commit : commit.error().message;
@@ -35,7 +49,7 @@ class Repositories : public ::testing::Test {
 TEST_F(Repositories, WithAWorktree) {
   repository("r/.git", "ref: refs/heads/main");
   dir.file("r/.git/refs/heads/main", kCommit + "\n");
-  const Repository found = find_repository(dir / "r").value();
+  const Repository found = find("r").value();
   EXPECT_EQ(found.git, dir / "r/.git");
   EXPECT_EQ(found.common, dir / "r/.git");
   EXPECT_THAT(found.objects, IsEmpty());
@@ -44,7 +58,7 @@ TEST_F(Repositories, WithAWorktree) {
 
 TEST_F(Repositories, WithoutAWorktree) {
   repository("bare", kCommit);
-  EXPECT_EQ(find_repository(dir / "bare").value().git, dir / "bare");
+  EXPECT_EQ(find("bare").value().git, dir / "bare");
   EXPECT_EQ(head("bare"), kCommit);
 }
 
@@ -54,17 +68,23 @@ TEST_F(Repositories, OfALinkedWorktree) {
   dir.file("r/.git/worktrees/side/HEAD", "ref: refs/heads/side\n");
   dir.file("r/.git/worktrees/side/commondir", "../..\n");
   dir.file("side/.git", "gitdir: " + (dir / "r/.git/worktrees/side") + "\n");
-  const Repository found = find_repository(dir / "side").value();
+  EXPECT_THAT(refusal("side"), HasSubstr("has its folder outside of itself: '" +
+                                         (dir / "r/.git/worktrees/side") + "'; if the task"));
+  // Its own folder alone is not enough.
+  EXPECT_THAT(refusal("side", {"r/.git/worktrees/side"}),
+              HasSubstr("has its common folder outside of itself: '" + (dir / "r/.git") + "'"));
+  const Repository found = find("side", {"r"}).value();
   EXPECT_EQ(found.git, dir / "r/.git/worktrees/side");
   EXPECT_EQ(found.common, dir / "r/.git");
-  EXPECT_EQ(head("side"), kCommit);
+  EXPECT_EQ(head("side", {"r/.git"}), kCommit);
 }
 
 TEST_F(Repositories, OfASubmodule) {
   repository("r/.git/modules/sub", kCommit);
   dir.file("r/sub/.git", "gitdir: ../.git/modules/sub\n");
-  EXPECT_EQ(find_repository(dir / "r/sub").value().common, dir / "r/.git/modules/sub");
-  EXPECT_EQ(head("r/sub"), kCommit);
+  EXPECT_THAT(refusal("r/sub"), HasSubstr("has its folder outside of itself"));
+  EXPECT_EQ(find("r/sub", {"r"}).value().common, dir / "r/.git/modules/sub");
+  EXPECT_EQ(head("r/sub", {"r/.git/modules/sub"}), kCommit);
 }
 
 TEST_F(Repositories, HaveSubmodulesInTheirWorktree) {
@@ -87,7 +107,7 @@ TEST_F(Repositories, HaveSubmodulesInTheirWorktree) {
   dir.file("r/a dir/sub/.gitmodules", "path = inner\n");
   dir.file("r/file/.git", "gitdir: ../.git/modules/file\n");
   dir.link("r/linked", dir / "elsewhere");
-  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()),
+  EXPECT_THAT(inner_submodules(find("r").value()),
               ElementsAre("a dir/sub", "a dir/sub/inner", "quoted"));
 }
 
@@ -102,7 +122,7 @@ TEST_F(Repositories, AreLookedAtOnceForSubmodulesHoweverOftenTheyAreNamed) {
     dir.directory(place);
     dir.file(place + "/.gitmodules", all);
   }
-  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()), IsEmpty());
+  EXPECT_THAT(inner_submodules(find("r").value()), IsEmpty());
 }
 
 // A few kilobytes of a repository make as many lines as one likes, in as many directories.
@@ -121,7 +141,7 @@ TEST_F(Repositories, FillNoMemoryWithTheNamesOfSubmodules) {
   rusage before = {};
   rusage after = {};
   ::getrusage(RUSAGE_SELF, &before);
-  EXPECT_THAT(inner_submodules(find_repository(dir / "r").value()), IsEmpty());
+  EXPECT_THAT(inner_submodules(find("r").value()), IsEmpty());
   ::getrusage(RUSAGE_SELF, &after);
   if (kHasSanitizer) GTEST_SKIP() << "it keeps what is given back";
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, kMostKilobytes);
@@ -130,9 +150,10 @@ TEST_F(Repositories, FillNoMemoryWithTheNamesOfSubmodules) {
 TEST_F(Repositories, HaveRealPaths) {
   repository("real/.git", kCommit);
   dir.link("linked", dir / "real");
-  EXPECT_EQ(find_repository(dir / "linked").value().git, dir / "real/.git");
+  EXPECT_EQ(find("linked").value().git, dir / "real/.git");
   dir.link("apart/.git", dir / "real/.git");
-  EXPECT_EQ(find_repository(dir / "apart").value().git, dir / "real/.git");
+  EXPECT_THAT(refusal("apart"), HasSubstr("has its folder outside of itself"));
+  EXPECT_EQ(find("apart", {"real"}).value().git, dir / "real/.git");
 }
 
 TEST_F(Repositories, BorrowObjects) {
@@ -142,16 +163,68 @@ TEST_F(Repositories, BorrowObjects) {
   dir.file("r/.git/objects/info/alternates", dir / "a/objects" + "\n/no/such/place\n");
   dir.file("a/objects/info/alternates", "../../b/objects\n");
   dir.file("b/objects/info/alternates", dir / "a/objects" + "\n");  // round and round
-  EXPECT_THAT(find_repository(dir / "r").value().objects,
+  EXPECT_THAT(refusal("r"), HasSubstr("has objects (alternates) outside of itself: '" +
+                                      (dir / "a/objects") + "'"));
+  // What is borrowed does not say what else may be.
+  EXPECT_THAT(refusal("r", {"a"}), HasSubstr("'" + (dir / "b/objects") + "'"));
+  EXPECT_THAT(find("r", {"a", "b"}).value().objects,
               ElementsAre(dir / "a/objects", dir / "b/objects"));
 }
 
 TEST_F(Repositories, BorrowFromNoMoreThanSome) {
   repository("r/.git", kCommit);
   std::string many;
-  for (int i = 0; i < 100; ++i) many += dir.directory("o" + std::to_string(i)) + "\n";
+  for (int i = 0; i < 100; ++i) many += dir.directory("r/o" + std::to_string(i)) + "\n";
   dir.file("r/.git/objects/info/alternates", many);
-  EXPECT_EQ(find_repository(dir / "r").value().objects.size(), 32U);
+  EXPECT_EQ(find("r").value().objects.size(), 32U);
+}
+
+TEST_F(Repositories, AreRefusedIfALinkLeadsOutOfThem) {
+  repository("other/.git", kOther);
+  dir.file("other/.git/packed-refs", kOther + " refs/heads/main\n");
+  dir.file("other/.git/refs/heads/main", kOther + "\n");
+  const auto expect_refused = [&](const std::string& what) {
+    EXPECT_THAT(refusal("r"), HasSubstr("outside of itself: '" + (dir / "other"))) << what;
+  };
+  dir.file("r/.git/HEAD", kCommit + "\n");
+  dir.link("r/.git/objects", dir / "other/.git/objects");
+  expect_refused("objects");
+  EXPECT_THAT(find("r", {"other"}).value().objects, ElementsAre(dir / "other/.git/objects"));
+  std::filesystem::remove(dir / "r/.git/objects");
+  dir.directory("r/.git/objects");
+  EXPECT_EQ(head("r"), kCommit);  // the control
+  dir.link("r/.git/objects/info", dir / "other/.git");
+  dir.file("other/.git/alternates", dir / "r\n");
+  expect_refused("the list of alternates");
+  std::filesystem::remove(dir / "r/.git/objects/info");
+  dir.file("r/.git/commondir", dir / "other/.git\n");
+  expect_refused("the common folder");
+  std::filesystem::remove(dir / "r/.git/commondir");
+  std::filesystem::remove(dir / "r/.git/HEAD");
+  dir.link("r/.git/HEAD", dir / "other/.git/HEAD");
+  expect_refused("HEAD");
+}
+
+TEST_F(Repositories, DoNotGetTheirReferencesByALinkOutOfThem) {
+  dir.file("secret", kOther + " refs/heads/main\n");
+  dir.file("one", kOther + "\n");
+  repository("r/.git", "ref: refs/heads/main");
+  dir.link("r/.git/packed-refs", dir / "secret");
+  EXPECT_THAT(head("r"), HasSubstr("is at no commit"));
+  EXPECT_EQ(head("r", {"secret"}), kOther);  // the control
+  dir.directory("r/.git/refs/heads");
+  dir.link("r/.git/refs/heads/main", dir / "one");
+  EXPECT_THAT(head("r"), HasSubstr("is at no commit"));
+}
+
+TEST_F(Repositories, OfAGateMayBeALinkedWorktree) {
+  repository("r/.git", kCommit);
+  dir.file("r/.git/worktrees/side/HEAD", kCommit + "\n");
+  dir.file("r/.git/worktrees/side/commondir", "../..\n");
+  dir.file("side/.git", "gitdir: " + (dir / "r/.git/worktrees/side") + "\n");
+  const Repository found = find_repository({.path = dir / "side"}, Elsewhere::Follow).value();
+  EXPECT_EQ(head_of(found).value(), kCommit);
+  EXPECT_THAT(found.objects, IsEmpty());
 }
 
 TEST_F(Repositories, WithPackedReferences) {
