@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -62,6 +65,7 @@ class Comparer {
         return !opens || is_in_writable(*spec, question.leads_to);
       });
     comparison.disagreements = questions.contradictions;
+    add_shown_exceptions(asked, *spec, comparison.disagreements);
     comparison.questions = questions.all.size();
     const Result<std::vector<std::string>> answers = ask_kernel(asked, *spec, questions.all);
     if (!answers) {
@@ -82,6 +86,39 @@ class Comparer {
         init_(std::move(init)),
         lowering_(lowering),
         asking_(asking) {}
+
+  // No file that an exception takes away may have another name under which it is shown: a hard
+  // link, a place below a bind mount, a tree around. What is declared in the exception is meant.
+  // Told by what the host's kernel says of each name.
+  static void add_shown_exceptions(const Case& asked, const Spec& spec,
+                                   std::vector<std::string>& disagreements) {
+    struct Excepted {
+      std::string path;
+      std::string exception;
+    };
+    std::multimap<std::pair<dev_t, ino_t>, Excepted> excepted;
+    std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> shown;
+    for (const std::string& path : paths_of(asked)) {
+      struct stat status = {};
+      std::error_code error;
+      if (std::filesystem::canonical(path, error) != path) continue;
+      if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      const Decision decision = spec.decide(path, Operation::Read);
+      const std::pair file(status.st_dev, status.st_ino);
+      if (decision.because == Decision::Because::Excepted && !decision.tree->built_in)
+        for (const std::string& exception : decision.tree->real_exceptions)
+          if (is_within(path, exception)) excepted.emplace(file, Excepted{path, exception});
+      if (decision.because != Decision::Because::Declared) continue;
+      const Declaration& declaration = decision.tree->declaration;
+      if (declaration.kind == TreeKind::Input || declaration.publish == Publish::InPlace)
+        shown.emplace_back(path, file);
+    }
+    for (const auto& [path, file] : shown)
+      for (auto [hit, end] = excepted.equal_range(file); hit != end; ++hit)
+        if (!is_within(path, hit->second.exception))
+          disagreements.push_back(
+              fmt::format("{} is excepted, and {} is the same file", hit->second.path, path));
+  }
 
   // One sandbox for all questions.
   Result<std::vector<std::string>> ask_kernel(const Case& asked, const Spec& spec,

@@ -113,7 +113,9 @@ bool Scene::has(Outputs outputs) const {
 void Scene::fill() const {
   dir_.file("in/file", "input\n");
   dir_.file("in/secret/file", "secret\n");
+  dir_.file("in/layer/file", "input\n");
   dir_.directory("changes/upper");
+  (void)::chmod((folder_ + "/changes").c_str(), 0700);  // a run closes it in any case
   if (has(Outputs::Whole)) {
     dir_.file("box/out/old", "old\n");
     dir_.file("box/out/sub/old", "old\n");
@@ -173,7 +175,7 @@ SpecBuilder Scene::builder() const {
   SpecBuilder builder = shell("");
   builder.input(folder_ + "/in", {folder_ + "/in/secret"})
       .temp(folder_ + "/temp")
-      .temp_over("/layered", {folder_ + "/in"}, kind_.hosts ? "" : folder_ + "/changes")
+      .temp_over("/layered", {folder_ + "/in/layer"}, kind_.hosts ? "" : folder_ + "/changes")
       .network(kind_.hosts ? NetworkPolicy::allow_hosts({"127.0.0.1:9"}).value()
                            : NetworkPolicy{.mode = NetworkPolicy::Mode::Loopback});
   if (has(Outputs::Whole)) {

@@ -9,30 +9,15 @@
 #include "hermetic/base/text.h"
 #include "hermetic/spec/hard_links.h"
 #include "hermetic/spec/mount_table.h"
+#include "hermetic/spec/shown_parts.h"
 
 namespace hermetic {
 namespace {
-
-std::string describe(const Declaration& declaration) {
-  std::string text =
-      fmt::format("{} '{}'", to_string(declaration.kind), printable(declaration.path));
-  if (const std::string where = to_string(declaration.origin); !where.empty())
-    text += fmt::format(" ({})", where);
-  return text;
-}
 
 // Inputs may repeat each other; everything else belongs to exactly one declaration.
 bool may_overlap(const Tree& a, const Tree& b) {
   return a.declaration.kind == TreeKind::Input && b.declaration.kind == TreeKind::Input;
 }
-
-// What one tree holds in one space of names.
-struct Region {
-  const Tree* tree;
-  PathSet paths;  // a tree with exceptions
-  std::string
-      name;  // the real path of its root; the same as the root but in a file system's own names
-};
 
 enum class Through { Nothing, SymbolicLink, BindMount };
 
@@ -99,34 +84,12 @@ Result<void> check_pairs(const std::vector<Region>& regions, Through through) {
   return {};
 }
 
-// What `tree` shows through a mount (or its own part of one) whose root `place` stands at `name`.
-// Exceptions are names too: the same object under another name is not excepted.
-Region shown_at(const Tree& tree, const std::string& name, const std::string& place) {
-  std::vector<std::string> exceptions;
-  for (const std::string& exception : tree.real_exceptions) {
-    if (is_within(name, exception)) return {&tree, {}, name};
-    if (is_within(exception, name)) exceptions.push_back(join(place, relative_to(exception, name)));
-  }
-  return {&tree, PathSet::tree(place, exceptions), name};
-}
-
 std::vector<Region> by_real_path(const std::vector<Tree>& trees) {
   std::vector<Region> regions;
   for (const Tree& tree : trees)
     regions.push_back(
         {&tree, PathSet::tree(tree.found.real_path, tree.real_exceptions), tree.found.real_path});
   return regions;
-}
-
-// The parts of file systems that a tree shows: its own, and those mounted below it.
-void add_objects(const Tree& tree, const MountTable& mounts,
-                 std::map<std::string, std::vector<Region>>& regions) {
-  const Found& found = tree.found;
-  FilesystemPath own = mounts.locate(found.existing_path, found.mount_id);
-  if (!found.exists()) own.path = join(own.path, relative_to(found.real_path, found.existing_path));
-  regions[own.device].push_back(shown_at(tree, found.real_path, own.path));
-  for (const Mount* mount : mounts.below(found.real_path))
-    regions[mount->device].push_back(shown_at(tree, mount->point, mount->root));
 }
 
 }  // namespace
@@ -170,7 +133,7 @@ Result<void> check_objects_disjoint(const std::vector<Tree>& trees) {
   std::map<std::string, std::vector<Region>> by_device;
   for (const Tree& tree : trees)
     // A temp is a private directory under a borrowed name: no object of the host is in it.
-    if (tree.declaration.kind != TreeKind::Temp) add_objects(tree, mounts, by_device);
+    if (tree.declaration.kind != TreeKind::Temp) add_shown_parts(tree, mounts, by_device);
   for (const auto& [device, regions] : by_device) TRY(check_pairs(regions, Through::BindMount));
   return check_hard_links(trees);
 }
