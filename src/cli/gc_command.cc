@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "hermetic/backends/linux/proof.h"
 #include "hermetic/base/json_text.h"
+#include "hermetic/base/own_folders.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/monitor/control_group.h"
@@ -58,7 +59,7 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   for (std::string& secret : linux_backend::remove_abandoned_secrets())
     found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(secret), .detail = ""});
   // Only where there is one: clearing up makes nothing.
-  if (::access(Cache::usual_path().c_str(), F_OK) == 0) {
+  if (::access(usual_cache_path().c_str(), F_OK) == 0) {
     const Cache cache = TRY(Cache::open());
     const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
     AbandonedRuns runs = remove_abandoned_runs(cache.path() + "/journals", deadline);
@@ -72,7 +73,7 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
     for (std::string& tree : trees)
       found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(tree), .detail = ""});
   }
-  for (const char* usual : {"/var/tmp", "/tmp"})
+  for (const char* usual : kTemporaryFolders)
     if (Result<std::vector<Leftover>> more = recover_abandoned(usual); more) add(std::move(*more));
   for (const std::string& directory : directories) {
     std::vector<Leftover> more = TRY(recover_abandoned(directory));

@@ -3,7 +3,13 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <thread>
+
 #include "hermetic/base/file_tree.h"
+#include "hermetic/outputs/private_folder.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {
@@ -95,6 +101,95 @@ TEST_F(RealChanges, CannotBeForged) {
                       "! python3 -c 'import os; os.setxattr(\"sub\", \"user.overlay.opaque\", "
                       "b\"y\")' 2>/dev/null || true; ls sub/inner; echo x >sub/new"),
               ElementsAre("+sub/new"));
+}
+
+// What a process of another user finds there: "", or why not.
+std::string other_user_reads(const std::string& path) {
+  const Plain plain =
+      run_plainly({"setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", "cat", path});
+  return plain.code == 0 ? plain.text : "refused";
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777U : 0;
+}
+
+// Programs with powers of the caller would be ways out for any other user of the host.
+TEST_F(RealChanges, HaveNoPowersAndLieWhereOthersCannotEnter) {
+  ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((dir / "changes").c_str(), 0755), 0);
+  dir.file("low/powers", "a program");
+  ASSERT_EQ(::chmod((dir / "low/powers").c_str(), 06755), 0);
+  for (const Mounts mounts : {Mounts::Detect, Mounts::Classic}) {
+    const Result<Finished> finished = try_run(
+        shell("cd /w; echo x >made; chmod 4755 made; mkdir group; chmod 2755 group; chmod 2755 .; "
+              "touch powers; mkdir locked; echo x >locked/in; chmod 4700 locked/in; "
+              "chmod 000 locked; stat -c %a made")
+            .temp_over("/w", {dir / "low"}, dir / "changes"),
+        captured(), mounts);
+    ASSERT_TRUE(finished) << to_string(finished.error());
+    EXPECT_EQ(finished->outcome.standard_output.text, "4755\n") << "the bit was there meanwhile";
+    EXPECT_EQ(mode_of(dir / "changes"), 0700U);
+    const std::string upper = dir / "changes/upper";
+    for (const auto& [name, mode] : std::map<std::string, mode_t>{
+             {"/made", 0755}, {"/group", 0755}, {"", 0755}, {"/powers", 0755}, {"/locked", 0}})
+      EXPECT_EQ(mode_of(upper + name), mode) << name;
+    ASSERT_EQ(::chmod((upper + "/locked").c_str(), 0700), 0);
+    EXPECT_EQ(mode_of(upper + "/locked/in"), 0700U);
+    ASSERT_EQ(::chmod((upper + "/locked").c_str(), 0000), 0);
+    if (is_root()) {
+      EXPECT_EQ(other_user_reads(upper + "/made"), "refused");
+      ASSERT_EQ(::chmod((dir / "changes").c_str(), 0755), 0);
+      EXPECT_EQ(other_user_reads(upper + "/made"), "x\n") << "the control";
+    }
+    ASSERT_EQ(::chmod((upper + "/locked").c_str(), 0700), 0);
+    ASSERT_TRUE(remove_tree(AT_FDCWD, upper));
+    ASSERT_EQ(::chmod((dir / "changes").c_str(), 0755), 0);
+  }
+}
+
+// Staged outputs, layers and what has no name: from the first moment on.
+TEST_F(RealChanges, InTheMakingAreOutOfReachOfOthers) {
+  ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((dir / "changes").c_str(), 0755), 0);
+  dir.directory("in");
+  dir.directory("parent");
+  std::atomic<bool> ended = false;
+  std::thread command([&] {
+    (void)try_run(shell("chmod 777 /w . ; echo x >/w/made; echo x >made; chmod 4777 /w/made made; "
+                        "until [ -e " +
+                        dir / "in/go" + " ]; do sleep 0.01; done")
+                      .input(dir / "in")
+                      .output(dir / "parent/out")
+                      .directory(dir / "parent/out")
+                      .temp_over("/w", {dir / "low"}, dir / "changes"));
+    ended = true;
+  });
+  const std::string layer = dir / "changes/upper/made";
+  while (!ended && (mode_of(layer) & S_ISUID) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(ended);
+  EXPECT_EQ(mode_of(dir / "changes"), 0700U);
+  if (is_root()) {
+    EXPECT_EQ(other_user_reads(layer), "refused");
+  }
+  std::size_t staged = 0;
+  const std::string prefix = private_folder_prefix();
+  for (const std::string& base :
+       {std::string("/var/tmp"), std::string("/tmp"), dir.path(), dir / "parent"})
+    for (const std::string& name : names_of(base)) {
+      const std::string tree = base + "/" + name + "/tree";
+      if (!name.starts_with(prefix) || !exists(tree + "/made")) continue;
+      ++staged;
+      EXPECT_EQ(mode_of(base + "/" + name), 0700U);
+      if (is_root()) {
+        EXPECT_EQ(other_user_reads(tree + "/made"), "refused");
+      }
+    }
+  EXPECT_GE(staged, 1U);
+  dir.file("in/go");
+  command.join();
 }
 
 }  // namespace

@@ -21,8 +21,12 @@ Error failed(std::string_view doing, const std::string& path) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
 }
 
+// The copy belongs to another user than the file, perhaps: it has none of its powers.
+constexpr unsigned kKeptMode = 01777;
+
 Result<void> set_mode_and_times(const std::string& path, const struct stat& status) {
-  if (::chmod(path.c_str(), status.st_mode & 07777U) != 0) return failed("set the mode of", path);
+  if (::chmod(path.c_str(), status.st_mode & kKeptMode) != 0)
+    return failed("set the mode of", path);
   const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
   if (::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) != 0)
     return failed("set the times of", path);

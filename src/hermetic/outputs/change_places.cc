@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "hermetic/base/file_powers.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
@@ -31,6 +32,14 @@ Result<UniqueFd> open_and_lock(const PlannedLayer& place) {
   UniqueFd directory(
       ::openat(place.object->get(), ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.is_open()) return failed("open", place);
+  // While the command runs, and afterwards until its user opens it: what is in there could be a
+  // program with powers.
+  struct stat status = {};
+  constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
+  if (::fstat(directory.get(), &status) != 0) return failed("look at", place);
+  if ((status.st_mode & kOfOthers) != 0 &&
+      ::fchmod(directory.get(), status.st_mode & 07777U & ~kOfOthers) != 0)
+    return failed("close to others", place);
   if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
   if (errno != EWOULDBLOCK) return failed("lock", place);
   return unsupported(fmt::format("another run has its changes in '{}'", printable(place.source)),
@@ -92,6 +101,12 @@ Result<void> copy_into(const std::string& folder, int directory, const ViewEntry
   return remove_tree(directory, kWork);
 }
 
+// What cannot be cleared stays behind a door that others cannot open.
+void clear_changes(int directory) {
+  if (const Result<UniqueFd> upper = open_directory(directory, kUpper); upper)
+    (void)clear_powers_in(upper->get());
+}
+
 Result<ChangePlaces::Place> copy(const ViewEntry& temp) {
   ChangePlaces::Place place{.temp = temp.path, .upper = {}, .directory = {}};
   std::string folder;
@@ -133,13 +148,18 @@ Result<ChangePlaces> ChangePlaces::make(const Plan& plan, Layering layering) {
 }
 
 ChangePlaces::~ChangePlaces() {
-  // Nobody can be told from here. The next run removes it in any case.
-  for (const UniqueFd& place : places_) (void)remove_tree(place.get(), kWork);
+  // Nothing can be told from here. The next run removes it in any case.
+  for (const UniqueFd& place : places_) {
+    (void)remove_tree(place.get(), kWork);
+    clear_changes(place.get());
+  }
   for (const Place& copied : copies_) {
-    if (copied.own.path.empty())
+    if (copied.own.path.empty()) {
+      clear_changes(copied.directory.get());
       (void)mark_as_whole(copied.upper);  // also what the command has made
-    else
+    } else {
       (void)remove_tree(AT_FDCWD, copied.own.path);
+    }
   }
 }
 

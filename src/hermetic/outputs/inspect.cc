@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "hermetic/base/file_digest.h"
+#include "hermetic/base/file_powers.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -53,6 +54,8 @@ class Inspector {
 
   Result<std::string> visit_file(int parent, const std::string& name, const std::string& path,
                                  const struct stat& status) {
+    if (has_capabilities(parent, name))
+      return refuse(path, "has capabilities", "remove them with setcap -r in the command");
     ++files;
     bytes += static_cast<std::uint64_t>(status.st_size);
     const std::string kind = (status.st_mode & S_IXUSR) != 0 ? "x " : "f ";
@@ -103,9 +106,7 @@ Result<void> disarm_entry(int parent, const std::string& name, int depth) {
   if (!ordinary && ::unlinkat(parent, name.c_str(), 0) != 0)
     return system_error(fmt::format("cannot remove '{}'", printable(name)), errno);
   if (!ordinary) return {};
-  const bool set_id = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
-  if (set_id && ::fchmodat(parent, name.c_str(), status.st_mode & 0777, 0) != 0)
-    return system_error(fmt::format("cannot clear the mode of '{}'", printable(name)), errno);
+  TRY(clear_powers(parent, name));
   if (!S_ISDIR(status.st_mode)) return {};
   if (depth > kDeepestTree)
     return unsupported(fmt::format("'{}' lies too deep to be kept", printable(name)));

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
-#include "hermetic/base/path.h"
+#include "hermetic/base/own_folders.h"
 #include "hermetic/base/text.h"
 #include "hermetic/outputs/undo.h"
 
@@ -53,7 +53,7 @@ Result<UniqueFd> make_file(int folder, const char* name) {
 }  // namespace
 
 std::string journal_base() {
-  for (const char* base : {"/var/tmp", "/tmp"})
+  for (const char* base : kTemporaryFolders)
     if (::access(base, W_OK | X_OK) == 0) return base;
   return "";
 }
@@ -76,12 +76,13 @@ Result<PrivateFolder> Journal::make_folder(const Staging& staging, Journal& jour
     if (::fchmod(folder.descriptor.get(), kJournalMode) != 0) return cannot_keep(errno);
     return {};
   };
-  const std::string beside(parent_of(staging.outputs().front().directory));
-  const std::string usual = journal_base();
-  if (usual.empty() || usual == beside) return make_private_folder(beside, fill);
-  Result<PrivateFolder> made = make_private_folder(usual, fill);
-  if (made) return made;
-  return make_private_folder(beside, fill);
+  Result<PrivateFolder> made = cannot_keep(ENOENT);
+  for (const char* base : kTemporaryFolders) {
+    if (::access(base, W_OK | X_OK) != 0) continue;
+    made = make_private_folder(base, fill);
+    if (made) break;
+  }
+  return made;
 }
 
 Result<Journal> Journal::begin(const Staging& staging) {

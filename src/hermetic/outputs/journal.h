@@ -17,18 +17,19 @@
 
 namespace hermetic {
 
-// What makes a folder one with a journal to be followed, besides the file: the set-user-id bit,
-// which means nothing on a directory, and which nothing can have that a command has made. Outputs
-// with it are not published, and where they are changed in place the filter refuses to set it. A
-// command that leaves such a folder in its output must not be able to make us move other files.
+// What makes a folder one with a journal to be followed, besides the file: it lies in a folder for
+// journals, where no command writes (see spec/own_folders.h), and has the set-user-id bit, which
+// means nothing on a directory. Outputs with it are not published, and where they are changed in
+// place the filter refuses to set it. A command that leaves such a folder in a tree of its own must
+// not be able to make us move other files.
 inline constexpr unsigned kJournalMode = 04700;
 inline constexpr const char* kJournalFile = "journal";
 // In a staging folder: its content is not to be removed before the journal that is named here has
 // been followed. It may hold what was there before.
 inline constexpr const char* kClaimFile = "claimed";
 
-// Where journals are kept, so that they are found: the first of /var/tmp and /tmp that can be
-// written to; "" if there is none.
+// Where journals are kept, so that they are found and believed: the first of kTemporaryFolders that
+// can be written to; "" if there is none.
 [[nodiscard]] std::string journal_base();
 
 class Journal {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/own_folders.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/outputs/journal.h"
@@ -160,6 +161,14 @@ class AbandonedJournal {
 
 class Sweep {
  public:
+  explicit Sweep(const std::vector<std::string>& journal_folders) {
+    for (const std::string& folder : journal_folders)
+      if (const Result<UniqueFd> directory = open_directory(AT_FDCWD, folder); directory)
+        if (const Result<ObjectIdentity> identity = identity_of_directory(directory->get());
+            identity)
+          journal_folders_.push_back(*identity);
+  }
+
   void look_through(const std::string& base, int directory, const std::vector<std::string>& names) {
     const std::string prefix = private_folder_prefix();
     for (const std::string& name : names)
@@ -170,6 +179,12 @@ class Sweep {
 
  private:
   enum class Claims { Follow, Ignore };
+
+  // By its identity: its name could lead elsewhere.
+  [[nodiscard]] bool has_journals(int directory) const {
+    const Result<ObjectIdentity> identity = identity_of_directory(directory);
+    return identity && std::ranges::find(journal_folders_, *identity) != journal_folders_.end();
+  }
 
   static bool may_exist(int directory, const std::string& name) {
     const Result<bool> exists = exists_at(directory, name);
@@ -183,8 +198,11 @@ class Sweep {
     if (!lock_abandoned(folder->get())) return;
     const std::string path = join(base, name);
     const bool marked = (status.st_mode & 07777U) == kJournalMode;
-    if (marked && may_exist(folder->get(), kJournalFile))
-      return follow_journal(path, directory, folder->get());
+    if (marked && may_exist(folder->get(), kJournalFile)) {
+      if (has_journals(directory)) return follow_journal(path, directory, folder->get());
+      return keep(path, unsupported("it looks like a journal, and lies where a command may have "
+                                    "made it: it is not followed"));
+    }
     if (may_exist(folder->get(), kClaimFile)) {
       if (claims == Claims::Follow) follow_claim(path, folder->get());
       return;
@@ -209,12 +227,13 @@ class Sweep {
       const std::string base(parent_of(journal));
       const Result<UniqueFd> directory = open_directory(AT_FDCWD, base);
       const std::string name(last_component(journal));
-      const bool ours = directory && name.starts_with(private_folder_prefix());
+      const bool ours =
+          directory && has_journals(directory->get()) && name.starts_with(private_folder_prefix());
       if (ours && may_exist(directory->get(), name))
         return examine(base, directory->get(), name, Claims::Ignore);
     }
-    keep(path, unsupported(fmt::format("the journal in '{}' is not there, which says whether what "
-                                       "it holds was published",
+    keep(path, unsupported(fmt::format("the journal in '{}' is not there, or not where journals "
+                                       "are, which says whether what it holds was published",
                                        printable(journal))));
   }
 
@@ -230,6 +249,8 @@ class Sweep {
     if (std::any_of(found.begin(), found.end(), same)) return;
     found.push_back({.fate = Fate::Kept, .path = path, .detail = why.message});
   }
+
+  std::vector<ObjectIdentity> journal_folders_;
 };
 
 }  // namespace
@@ -245,11 +266,16 @@ std::string_view to_string(Leftover::Fate fate) {
 }
 
 Result<std::vector<Leftover>> recover_abandoned(const std::string& base) {
+  return recover_abandoned(base, {kTemporaryFolders.begin(), kTemporaryFolders.end()});
+}
+
+Result<std::vector<Leftover>> recover_abandoned(const std::string& base,
+                                                const std::vector<std::string>& journal_folders) {
   const UniqueFd directory(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.is_open())
     return system_error(fmt::format("cannot open '{}'", printable(base)), errno);
   const std::vector<std::string> names = TRY(names_in(directory.get()));
-  Sweep sweep;
+  Sweep sweep(journal_folders);
   sweep.look_through(base, directory.get(), names);
   return std::move(sweep.found);
 }

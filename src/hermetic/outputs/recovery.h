@@ -27,7 +27,10 @@ struct Leftover {
 [[nodiscard]] std::string_view to_string(Leftover::Fate fate);  // "removed", "taken back"…
 
 // Looks through a directory in which runs prepare outputs or keep journals. What a living run holds
-// is not touched.
+// is not touched. Journals are followed only in the folders for them, which no command can write
+// to; what looks like one elsewhere is kept, and told.
 [[nodiscard]] Result<std::vector<Leftover>> recover_abandoned(const std::string& base);
+[[nodiscard]] Result<std::vector<Leftover>> recover_abandoned(
+    const std::string& base, const std::vector<std::string>& journal_folders);
 
 }  // namespace hermetic

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/own_folders.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/outputs/journal.h"
@@ -44,7 +45,7 @@ bool is_shown(const Plan& plan, std::string_view directory) {
 // destination; one on the mount of the destination before all others. "" if there is none.
 std::string base_for(const Plan& plan, const std::string& destination) {
   const std::string start = existing_part(std::string(parent_of(destination)));
-  std::vector<std::string> candidates = {"/var/tmp", "/tmp"};
+  std::vector<std::string> candidates(kTemporaryFolders.begin(), kTemporaryFolders.end());
   for (std::string above = start;; above = std::string(parent_of(above))) {
     candidates.push_back(above);
     if (above == "/") break;

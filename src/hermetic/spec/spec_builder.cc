@@ -9,7 +9,9 @@
 #include "hermetic/spec/clause.h"
 #include "hermetic/spec/disjoint.h"
 #include "hermetic/spec/environment.h"
+#include "hermetic/spec/excepted_objects.h"
 #include "hermetic/spec/layers.h"
+#include "hermetic/spec/own_folders.h"
 
 namespace hermetic {
 namespace {
@@ -336,7 +338,11 @@ Result<Spec> SpecBuilder::build() const {
   const bool has_objects = std::any_of(trees.begin(), trees.end(), [](const Tree& tree) {
     return tree.found.descriptor != nullptr;
   });
-  if (has_objects) TRY(check_objects_disjoint(with_layers(trees)));
+  if (has_objects) {
+    TRY(check_objects_disjoint(with_layers(trees)));
+    TRY(check_exceptions_hidden(trees));
+    TRY(check_own_folders(trees));
+  }
   TRY(Spec::fill_index(*index, std::move(trees)));
   spec.index_ = std::move(index);
 

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstdlib>
 #include <ctime>
 #include <string_view>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "hermetic/base/current_directory.h"
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/own_folders.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/workspace/sealed_tree.h"
@@ -98,21 +98,8 @@ Result<void> finish(int directory, const std::string& making, const std::string&
 
 void CachedTree::touch() const { (void)::futimens(use.get(), nullptr); }
 
-std::string Cache::usual_path() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string own = variable("HERMETIC_CACHE"); !own.empty()) return own;
-  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/'))
-    return base + "/hermetic";
-  if (const std::string home = variable("HOME"); home.starts_with('/'))
-    return home + "/.cache/hermetic";
-  return fmt::format("/var/tmp/hermetic-cache-{}", ::geteuid());
-}
-
 Result<Cache> Cache::open(std::string path) {
-  if (path.empty()) path = usual_path();
+  if (path.empty()) path = usual_cache_path();
   path = TRY(absolute_path(path));
   TRY(make_directories(path));
   UniqueFd directory = TRY(open_directory(AT_FDCWD, path));

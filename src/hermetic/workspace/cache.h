@@ -28,10 +28,7 @@ struct CachedTree {
 
 class Cache {
  public:
-  // HERMETIC_CACHE, or 'hermetic' in XDG_CACHE_HOME or ~/.cache.
-  static std::string usual_path();
-
-  // Made, with mode 0700, if it is not there. Empty: at the usual path.
+  // Made, with mode 0700, if it is not there. Empty: at usual_cache_path().
   static Result<Cache> open(std::string path = {});
 
   // Fills `place`/upper, an empty directory of its own, and returns what is to be remembered.

@@ -27,9 +27,13 @@ std::string_view type_of(const struct stat& status) {
   return S_ISLNK(status.st_mode) ? "link" : "other";
 }
 
+// Set-user-id and set-group-id bits are not kept, and so they are no changes either.
+constexpr mode_t kKeptMode = S_IFMT | 01777U;
+
 std::optional<struct stat> look_at(const std::string& path) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  status.st_mode &= kKeptMode;
   return status;
 }
 

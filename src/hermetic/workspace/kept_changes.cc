@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "hermetic/base/file_powers.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
@@ -22,28 +23,6 @@ namespace {
 
 Error failed(std::string_view doing, const std::string& path) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(path)), errno);
-}
-
-// A program that takes on its owner's powers is a way out as soon as others can start it.
-Result<void> clear_set_id(int directory, int depth = 0) {
-  if (depth > kDeepestTree)
-    return unsupported(
-        fmt::format("what was changed lies more than {} directories deep", kDeepestTree),
-        "nothing of it is kept");
-  for (const std::string& name : TRY(names_in(directory))) {
-    struct stat status = {};
-    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-      return failed("look at", name);
-    if (S_ISLNK(status.st_mode)) continue;
-    if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 &&
-        ::fchmodat(directory, name.c_str(), status.st_mode & 01777U, 0) != 0)
-      return failed("set the mode of", name);
-    if (!S_ISDIR(status.st_mode)) continue;
-    const Unlocked unlocked(directory, name);
-    const UniqueFd child = TRY(open_directory(directory, name));
-    TRY(clear_set_id(child.get(), depth + 1));
-  }
-  return {};
 }
 
 Result<void> copy_with_marks(const std::string& from, const std::string& to) {
@@ -160,7 +139,8 @@ Result<void> move_changes(const std::string& upper, const std::string& directory
   TRY(check_place_for_changes(directory));
   if (::chmod(upper.c_str(), 0755) != 0) return failed("set the mode of", upper);
   const UniqueFd top = TRY(open_directory(AT_FDCWD, upper));
-  TRY(clear_set_id(top.get()));
+  // A program that takes on its owner's powers is a way out as soon as others can start it.
+  TRY(clear_powers_in(top.get()));
   if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
   if (errno != EXDEV) return failed("keep the changes in", directory);
   TRY(copy_to_other_file_system(upper, directory));

@@ -22,6 +22,7 @@ namespace {
 using Kind = JournalRecord::Kind;
 using Fate = Leftover::Fate;
 using Snapshot = std::map<std::string, std::string>;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -41,7 +42,7 @@ Snapshot snapshot_of(const std::string& folder) {
 }
 
 std::vector<Leftover> recover(const TempDir& dir) {
-  return recover_abandoned(dir / "base").value();
+  return recover_abandoned(dir / "base", {dir / "base", dir / "other"}).value();
 }
 
 // One leftover, of this fate.
@@ -279,6 +280,36 @@ TEST(Recovery, KeepsWhatItsJournalIsNotThereFor) {
               ElementsAre(AllOf(Field(&Leftover::fate, Fate::Kept),
                                 Field(&Leftover::detail, HasSubstr("is not there")))));
   EXPECT_TRUE(std::filesystem::exists(publication.run.staging() + "/whole/old"));
+}
+
+// A command can write all that is in such a folder but, in most trees, its mode.
+TEST(Recovery, FollowsNoJournalOutsideTheFoldersForJournals) {
+  for (const bool through_a_claim : {false, true}) {
+    Publication publication;
+    publication.interrupt(publication.acts.size(), true);
+    const Snapshot now = snapshot_of(publication.dir / "w");
+    const std::string others = publication.dir.directory("others");
+    if (through_a_claim) {  // the journal lies where nobody looks
+      const std::string moved =
+          others + "/" + std::filesystem::path(publication.run.journal()).filename().string();
+      std::filesystem::rename(publication.run.journal(), moved);
+      std::ofstream(publication.run.staging() + "/" + kClaimFile) << moved << "\n";
+    }
+    const std::vector<Leftover> found =
+        recover_abandoned(publication.dir / "base", {others + "/none", "/var/tmp"}).value();
+    EXPECT_THAT(found, Each(Field(&Leftover::fate, Fate::Kept)));
+    EXPECT_EQ(found.size(), through_a_claim ? 1U : 2U);
+    EXPECT_EQ(snapshot_of(publication.dir / "w"), now);
+    EXPECT_TRUE(std::filesystem::exists(publication.run.staging() + "/whole/old"));
+  }
+}
+
+TEST(Recovery, KnowsTheFolderForJournalsByAnyName) {
+  Publication publication;
+  publication.interrupt(publication.acts.size(), true);
+  publication.dir.link("linked", publication.dir / "base");
+  EXPECT_THAT(recover_abandoned(publication.dir / "linked", {publication.dir / "base"}).value(),
+              only(Fate::TakenBack));
 }
 
 // The journal of a folder is found through it, wherever it is.
