@@ -26,9 +26,9 @@ PYTHON
   [[ $output == *sources* && $output != *"$escape"* ]]
   run -0 "$HERMETIC_PROGRAM" plan --spec hermetic.yaml --color always
   [[ $output == *"$escape"* ]]
-  run -0 env TERM=xterm script --quiet --return --command "$HERMETIC_PROGRAM plan --spec hermetic.yaml" /dev/null
+  run -0 env TERM=xterm script --quiet --return --command "'$HERMETIC_PROGRAM' plan --spec hermetic.yaml" /dev/null
   [[ $output == *"$escape"* && $output == *sources* ]]
-  run -0 env TERM=xterm script --quiet --return --command "$HERMETIC_PROGRAM plan --spec hermetic.yaml --color never" /dev/null
+  run -0 env TERM=xterm script --quiet --return --command "'$HERMETIC_PROGRAM' plan --spec hermetic.yaml --color never" /dev/null
   [[ $output != *"${escape}3"* ]]
 }
 

@@ -255,15 +255,15 @@ EOF
 }
 
 @test "where user namespaces are off, the remedy is named" {
-  run unshare --user --map-root-user sh -c "echo 0 >/proc/sys/user/max_user_namespaces; exec $HERMETIC_PROGRAM run --dir / -- true"
+  run unshare --user --map-root-user sh -c "echo 0 >/proc/sys/user/max_user_namespaces; exec '$HERMETIC_PROGRAM' run --dir / -- true"
   [ "$status" -eq 125 ]
   [[ $output == *'limit of namespaces is reached'*'user.max_user_namespaces'* ]]
 }
 
 @test "in a container, a run works or names the clause that it lacks" {
   contain() { unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c "$1"; }
-  contain "exec $HERMETIC_PROGRAM run --dir / -- true"
-  run contain "mount --bind /dev/null /proc/version; exec $HERMETIC_PROGRAM run --dir / -- true"
+  contain "exec '$HERMETIC_PROGRAM' run --dir / -- true"
+  run contain "mount --bind /dev/null /proc/version; exec '$HERMETIC_PROGRAM' run --dir / -- true"
   [ "$status" -eq 125 ]
   [[ $output == *'mounting proc'*'hint: own-process-tree cannot be had here'* ]]
 }

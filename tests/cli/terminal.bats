@@ -33,7 +33,7 @@ shows() {
 }
 
 @test "the shell has a terminal of its own, with the size of the window" {
-  type_line "$HERMETIC_PROGRAM shell"
+  type_line "'$HERMETIC_PROGRAM' shell"
   shows 'hermetic:'
   type_line 'tty; stty size'
   shows '^/dev/pts/0'
@@ -46,7 +46,7 @@ shows() {
 }
 
 @test "Ctrl-Z, fg and Ctrl-C belong to the shell inside" {
-  type_line "$HERMETIC_PROGRAM shell"
+  type_line "'$HERMETIC_PROGRAM' shell"
   shows 'hermetic:'
   type_line "sh -c 'echo run''ning; exec sleep 100'"
   shows '^running'
@@ -66,7 +66,7 @@ shows() {
 }
 
 @test "a run that lasts shows one status line, which is gone afterwards" {
-  type_line "$HERMETIC_PROGRAM run -- sleep 3"
+  type_line "'$HERMETIC_PROGRAM' run -- sleep 3"
   shows '^hermetic: [12]s  sleep'
   shows '^outer> *$'
   sleep 0.2
@@ -74,14 +74,14 @@ shows() {
 }
 
 @test "--quiet shows no status line" {
-  type_line "$HERMETIC_PROGRAM run --quiet -- sh -c 'sleep 2; echo do''ne'"
+  type_line "'$HERMETIC_PROGRAM' run --quiet -- sh -c 'sleep 2; echo do''ne'"
   sleep 1.7
   if screen | grep '^hermetic: '; then return 1; fi
 }
 
 @test "Ctrl-C ends a run and leaves nothing" {
   local seconds=4321.$$  # the same test may run for another build
-  type_line "$HERMETIC_PROGRAM run -- sh -c 'echo run''ning; exec sleep $seconds'"
+  type_line "'$HERMETIC_PROGRAM' run -- sh -c 'echo run''ning; exec sleep $seconds'"
   shows '^running'
   press C-c
   type_line 'echo code=$?'

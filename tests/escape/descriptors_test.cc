@@ -217,15 +217,17 @@ TEST(Escape, EscapeSequencesInWhatHermeticSays) {
   if (sandbox_is_open()) return;
   const Plain said =
       run_plainly({"sh", "-c",
-                   "exec 2>&1; " HERMETIC_PROGRAM
+                   "exec 2>&1; '" HERMETIC_PROGRAM "'"
                    " run --explain --dir / -- sh -c 'cat \"$1\" 2>/dev/null; exit 1' sh "
                    "\"$0\"",
                    dir / ("secret/" + name)});
   EXPECT_THAT(said.text, HasSubstr("owned")) << "the name is not in it at all";
   EXPECT_THAT(said.text, Not(HasSubstr("\x1b")));
   // As the name of the command itself, which the status line and the remark at the end show.
-  const Plain remark = run_plainly(
-      {"sh", "-c", "exec 2>&1; " HERMETIC_PROGRAM " run --dir / -- \"$0\"", "/no/" + name});
+  const Plain remark = run_plainly({"sh", "-c",
+                                    "exec 2>&1; '" HERMETIC_PROGRAM "'"
+                                    " run --dir / -- \"$0\"",
+                                    "/no/" + name});
   EXPECT_THAT(remark.text, HasSubstr("owned"));
   EXPECT_THAT(remark.text, Not(HasSubstr("\x1b")));
 }
@@ -240,7 +242,7 @@ TEST(Escape, EscapeSequencesInTheStatusLine) {
   ::setenv("ESCAPE_PROGRAM", program.c_str(), 1);
   const std::string text =
       run_plainly({"script", "-qec",
-                   "stty rows 24 cols 200; TERM=xterm " HERMETIC_PROGRAM
+                   "stty rows 24 cols 200; TERM=xterm '" HERMETIC_PROGRAM "'"
                    " run --dir / --input \"$ESCAPE_PROGRAM\" -- \"$ESCAPE_PROGRAM\"",
                    "/dev/null"})
           .text;
@@ -251,7 +253,9 @@ TEST(Escape, EscapeSequencesInTheStatusLine) {
 }
 
 TEST(Escape, EnvironmentSmuggling) {
-  const Words smuggled = {"LD_PRELOAD=" + misbehave("preload.so"), "BASH_ENV=/etc/passwd",
+  const TempDir dir;  // at a path without spaces, which separate libraries
+  std::filesystem::copy_file(misbehave("preload.so"), dir / "preload.so");
+  const Words smuggled = {"LD_PRELOAD=" + (dir / "preload.so"), "BASH_ENV=/etc/passwd",
                           "SECRET_TOKEN=canary", "IFS=x", "GLIBC_TUNABLES=glibc.malloc.check=1"};
   Words plainly = {"env"};
   plainly.insert(plainly.end(), smuggled.begin(), smuggled.end());

@@ -195,7 +195,7 @@ TEST_F(PublishedInMemory, SparseFileAcrossFileSystems) {
 // A library that a run left behind does not find its way into the next one by itself.
 TEST_F(Published, LD_PRELOAD_LeftInOutputs) {
   const std::string library = dir.directory("out") + "/preload.so";
-  const std::string leave = "cp " + misbehave("preload.so") + " " + library + "; echo " + library +
+  const std::string leave = "cp " + in_shell("preload.so") + " " + library + "; echo " + library +
                             " >/etc/ld.so.preload; true";
   if (!sandbox_is_open()) {
     EXPECT_EQ(attempt(shell(leave).output(dir / "out")).refusal, "");

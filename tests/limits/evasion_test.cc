@@ -120,8 +120,7 @@ TEST(Init, IsNotTheCommandsToChange) {
     EXPECT_THAT(run(evader({"change", "1", what})).standard_output.text, StartsWith("denied"));
   }
   // Its own processes are.
-  EXPECT_EQ(output_of(shell("exec " + misbehave("evade_limit") + " change $$ nice")),
-            "succeeded\n");
+  EXPECT_EQ(output_of(shell("exec " + in_shell("evade_limit") + " change $$ nice")), "succeeded\n");
 }
 
 // The memory of the caller, which a child shares before it is a sandbox, is not the command's.

@@ -122,8 +122,7 @@ TEST_F(Clients, GitClones) {
   const SpecBuilder clone =
       sandboxed({"sh", "-c",
                  "git clone -q http://web.example.org:8080/served.git /tmp/clone && "
-                 "cat /tmp/clone/file"})
-          .temp("/tmp");
+                 "cat /tmp/clone/file"});
   EXPECT_THAT(asked(clone, kFiles, {dir.path()}, "other.example.org"),
               AllOf(HasSubstr("| resolve web.example.org"), Not(HasSubstr("content"))));
   EXPECT_EQ(asked(clone, kFiles, {dir.path()}, "web.example.org:8080"), "content\n");

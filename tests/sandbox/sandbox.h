@@ -64,6 +64,9 @@ inline std::string misbehave(std::string_view program) {
   return std::string(HERMETIC_MISBEHAVE) + "/" + std::string(program);
 }
 
+// As a word of a shell's text: the checkout may lie at a path with spaces.
+inline std::string in_shell(std::string_view program) { return "'" + misbehave(program) + "'"; }
+
 // The command with the system's tools and the misbehaving programs as its only inputs.
 inline SpecBuilder sandboxed(Words command) {
   SpecBuilder builder(std::move(command));

@@ -106,7 +106,7 @@ TEST(Watch, SaysThatTheCommandRunsBeforeWhatItDoes) {
 }
 
 TEST(Watch, NamesWhoDidItAndWhoStartedThat) {
-  const Seen seen = watch(shell("cd /usr; " + misbehave("reach") + " port 127.0.0.1 1000; true"));
+  const Seen seen = watch(shell("cd /usr; " + in_shell("reach") + " port 127.0.0.1 1000; true"));
   ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));
   const Event& event = seen.events.back();
   EXPECT_EQ(event.rule, "network: none (the default)");
@@ -337,7 +337,7 @@ TEST(Watch, TellsOfProcessesThatAreMade) {
 TEST(Watch, TheLastOfAChainIsTheCommandAlsoIfProgramsAreTold) {
   RunOptions options = captured();
   options.observe_processes = true;
-  const Seen seen = watch(shell(misbehave("reach") + " port 127.0.0.1 1000; true"), options);
+  const Seen seen = watch(shell(in_shell("reach") + " port 127.0.0.1 1000; true"), options);
   ASSERT_THAT(seen.events, Contains(is("connect", "127.0.0.1:1000/tcp", Verdict::Deny)));
   const Event& event = seen.events.back();
   ASSERT_EQ(event.processes.size(), 2U);
@@ -347,7 +347,7 @@ TEST(Watch, TheLastOfAChainIsTheCommandAlsoIfProgramsAreTold) {
 
 TEST(OnViolation, KillEndsTheRunAtOnce) {
   const TempDir dir;
-  const Seen seen = watch(shell(misbehave("reach") + " port 127.0.0.1 1000; sleep " + long_sleep())
+  const Seen seen = watch(shell(in_shell("reach") + " port 127.0.0.1 1000; sleep " + long_sleep())
                               .on_violation(OnViolation::Kill)
                               .output(dir / "out"));
   const auto* ended = std::get_if<EndedByViolation>(&seen.outcome.ending);
@@ -359,7 +359,7 @@ TEST(OnViolation, KillEndsTheRunAtOnce) {
 TEST(OnViolation, FailGoesOnAndPublishesNothing) {
   const TempDir dir;
   for (const bool reaches : {false, true}) {
-    const std::string act = reaches ? misbehave("reach") + " port 127.0.0.1 1000; " : "";
+    const std::string act = reaches ? in_shell("reach") + " port 127.0.0.1 1000; " : "";
     const Seen seen = watch(shell(act + "echo 1 >" + dir / "out/file; echo went on")
                                 .on_violation(OnViolation::Fail)
                                 .output(dir / "out"));
@@ -374,7 +374,7 @@ TEST(OnViolation, FailGoesOnAndPublishesNothing) {
 TEST(OnViolation, ReportPublishesWhatTheCommandMade) {
   const TempDir dir;
   const Seen seen =
-      watch(shell(misbehave("reach") + " port 127.0.0.1 1000; echo 1 >" + dir / "out/file")
+      watch(shell(in_shell("reach") + " port 127.0.0.1 1000; echo 1 >" + dir / "out/file")
                 .output(dir / "out"));
   EXPECT_EQ(seen.outcome.violations.size(), 1U);
   EXPECT_TRUE(exists(dir / "out/file"));
