@@ -1,5 +1,7 @@
 #include "cli/console.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,11 +10,32 @@
 #include <string>
 
 #include "cli/exit_code.h"
+#include "hermetic/base/output_relay.h"
 
 namespace hermetic::cli {
 namespace {
 
+bool waits_for_readers = true;
+
+bool write_in_time(int descriptor, std::string_view text) {
+  auto relay = OutputRelay::make(descriptor, {});
+  if (!relay || !(*relay)->start()) return false;
+  const int writer = (*relay)->writer();
+  (void)::fcntl(writer, F_SETFL, O_NONBLOCK);
+  while (!text.empty()) {
+    pollfd room{.fd = writer, .events = POLLOUT, .revents = 0};
+    if (::poll(&room, 1, static_cast<int>(kRelayPatience.count())) != 1) break;
+    const ssize_t written = ::write(writer, text.data(), text.size());
+    if (written < 0 && errno != EINTR && errno != EAGAIN) break;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  const OutputRelay::Carried carried = (*relay)->finish(RelayThread::Clock::now());
+  errno = carried.os_error != 0 ? carried.os_error : ETIMEDOUT;
+  return text.empty() && carried.whole && carried.os_error == 0;
+}
+
 bool write_all(int descriptor, std::string_view text) {
+  if (!waits_for_readers) return write_in_time(descriptor, text);
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -32,8 +55,10 @@ void print(std::string_view text) {
   std::_Exit(kFailed);
 }
 
-void complain(const Error& error) {
-  (void)write_all(STDERR_FILENO, "hermetic: " + to_string(error) + "\n");
+void stop_waiting_for_readers() { waits_for_readers = false; }
+
+bool complain(const Error& error) {
+  return write_all(STDERR_FILENO, "hermetic: " + to_string(error) + "\n");
 }
 
 int report(const Error& error) {

@@ -9,7 +9,11 @@
 namespace hermetic::cli {
 
 void print(std::string_view text);  // to standard output; exits with 125 if that fails
-void complain(const Error& error);  // "hermetic: …" to standard error
+// The run was ended by a limit: from now on, text that is not taken soon is dropped.
+void stop_waiting_for_readers();
+
+// "hermetic: …" to standard error. False: it could not be written.
+bool complain(const Error& error);
 // The exit code that stands for the error: 2 for bad input, 125 otherwise.
 [[nodiscard]] int report(const Error& error);
 

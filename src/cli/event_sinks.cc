@@ -66,7 +66,9 @@ void EventSinks::on_event(const Event& event) {
   if (!speaks_) return;
   const auto shown = [&](std::string_view text) { return printable(redaction_.clean(text)); };
   const double milliseconds = std::chrono::duration<double, std::milli>(event.since_start).count();
-  complain(
+  // The loop that keeps the limits waits for no reader.
+  stop_waiting_for_readers();
+  speaks_ = complain(
       {.message = fmt::format("debug: {:9.3f} ms {} {} {} {}", milliseconds, to_string(event.kind),
                               shown(event.act), shown(event.subject), shown(event.detail))});
 }

@@ -175,6 +175,7 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
 
   const int exit_code = exit_code_of(outcome, spec.on_violation);
+  if (outcome.was_ended()) stop_waiting_for_readers();
   if (const std::string remark = remark_on(outcome, spec, redaction);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});

@@ -1,7 +1,9 @@
 #include "cli/run_evidence.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -75,10 +77,14 @@ Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& argumen
   const std::string events_file = TRY(evidence->folder_.place_of("events.jsonl"));
   evidence->events_ = TRY(EventsFile::make(events_file, redaction));
   if (!options.capture_bytes) {  // which the outcome has, otherwise
-    evidence->output_ = TRY(StreamCopy::make(options.standard_output, kMostOutput));
-    evidence->error_ = TRY(StreamCopy::make(options.standard_error, kMostOutput));
-    options.standard_output = evidence->output_->writer();
-    options.standard_error = evidence->error_->writer();
+    for (std::size_t i = 0; i < evidence->copies_.size(); ++i) {
+      int& stream = i == 0 ? options.standard_output : options.standard_error;
+      if (::fcntl(stream, F_GETFD) < 0) continue;  // closed
+      evidence->copies_[i] =
+          TRY(OutputRelay::make(stream, {.keep = kMostOutput, .largest_file = UINT64_MAX}));
+      TRY(evidence->copies_[i]->start());
+      stream = evidence->copies_[i]->writer();
+    }
   }
   options.digest_outputs = true;
   if (!options.sample_every) options.sample_every = kUsualSampling;
@@ -90,23 +96,51 @@ void RunEvidence::on_event(const Event& event) {
   recorder_.on_event(event);
 }
 
+// A reader may take its time, but not more than the run has, and hardly any once it was ended.
+Result<void> RunEvidence::finish_copies(const Plan& plan, const Outcome& outcome) {
+  const bool ended = outcome.was_ended();
+  std::optional<RelayThread::Clock::time_point> until;
+  if (ended) until = RelayThread::Clock::now();
+  if (const auto& limit = plan.limits.wall_time; limit && !ended) until = begun_ + *limit;
+  for (const auto& copy : copies_)
+    if (copy) copy->end();
+  Result<void> failed;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    if (!copies_[i]) continue;
+    const char* const name = i == 0 ? "output" : "error";
+    OutputRelay::Carried carried = copies_[i]->finish(until);
+    if (carried.os_error != 0)
+      failed = system_error(fmt::format("cannot write standard {}", name), carried.os_error,
+                            "what the command wrote is not whole");
+    else if (!carried.whole && !ended)
+      failed = system_error(fmt::format("standard {} was not read in time", name), ETIMEDOUT,
+                            "what the command wrote last is lost");
+    if (carried.dropped != 0)
+      carried.kept += fmt::format("\n[hermetic: {} more bytes were not kept]\n", carried.dropped);
+    kept_[i] = std::move(carried.kept);
+  }
+  return failed;
+}
+
 Result<void> RunEvidence::finish(Plan plan, const Outcome& outcome, int exit_code,
                                  const TaskEvidence* task) {
   if (task != nullptr) plan.spec_digest = task->spec_digest;
+  const Result<void> copied = finish_copies(plan, outcome);
   TRY(events_->close());
   events_.reset();
-  ReportStep step{.id = std::string(last_component(plan.command.front())),
-                  .description = "",
-                  .origin = origin_,
-                  .verdict = exit_code == 0 ? StepVerdict::Pass : StepVerdict::Fail,
-                  .reason = reason_for(outcome, exit_code),
-                  .breaches = {},
-                  .run = std::move(recorder_).finish(plan, outcome, exit_code),
-                  .manifest = {},
-                  .standard_output = redaction_.clean(output_ ? output_->finish()
-                                                              : as_kept(outcome.standard_output)),
-                  .standard_error = redaction_.clean(error_ ? error_->finish()
-                                                            : as_kept(outcome.standard_error))};
+  ReportStep step{
+      .id = std::string(last_component(plan.command.front())),
+      .description = "",
+      .origin = origin_,
+      .verdict = exit_code == 0 ? StepVerdict::Pass : StepVerdict::Fail,
+      .reason = reason_for(outcome, exit_code),
+      .breaches = {},
+      .run = std::move(recorder_).finish(plan, outcome, exit_code),
+      .manifest = {},
+      .standard_output =
+          redaction_.clean(copies_[0] ? std::move(kept_[0]) : as_kept(outcome.standard_output)),
+      .standard_error =
+          redaction_.clean(copies_[1] ? std::move(kept_[1]) : as_kept(outcome.standard_error))};
   step.breaches = breaches_of(*step.run, redaction_);
   const std::vector<InputDigest> inputs =
       TRY(digest_inputs(spec_, executed_programs(step.run->processes)));
@@ -127,7 +161,8 @@ Result<void> RunEvidence::finish(Plan plan, const Outcome& outcome, int exit_cod
   report.steps.push_back(std::move(step));
   TRY(write_conclusion(folder_, report, std::string(kManifestFile), std::move(rest),
                        key_ ? &*key_ : nullptr, redaction_));
-  return folder_.publish();
+  TRY(folder_.publish());
+  return copied;
 }
 
 }  // namespace hermetic::cli

@@ -1,12 +1,13 @@
 // RunEvidence: what `hermetic run --evidence` does beside the run.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/options.h"
-#include "cli/stream_copy.h"
+#include "hermetic/base/output_relay.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
 #include "hermetic/record/manifest.h"
@@ -54,14 +55,17 @@ class RunEvidence final : public EventSink {
         redaction_(redaction),
         recorder_(&next) {}
 
+  Result<void> finish_copies(const Plan& plan, const Outcome& outcome);
+
   EvidenceFolder folder_;
   std::optional<SigningKey> key_;
   const Spec& spec_;
   const Redaction& redaction_;
   RunRecorder recorder_;
   std::optional<EventsFile> events_;
-  std::unique_ptr<StreamCopy> output_;
-  std::unique_ptr<StreamCopy> error_;
+  std::array<std::unique_ptr<OutputRelay>, 2> copies_;  // of output and error
+  std::array<std::string, 2> kept_;
+  RelayThread::Clock::time_point begun_ = RelayThread::Clock::now();
   Origin origin_;
 };
 

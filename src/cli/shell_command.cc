@@ -3,8 +3,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "cli/backends.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -25,25 +23,18 @@ class RawTerminal {
     if (::tcgetattr(STDIN_FILENO, &before_) != 0) return;
     termios raw = before_;
     ::cfmakeraw(&raw);
-    changed_ = ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+    changed_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
   }
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
   ~RawTerminal() {
-    if (changed_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+    if (changed_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);  // it may be stopped
   }
 
  private:
   termios before_ = {};
   bool changed_ = false;
 };
-
-// A handler that does nothing lets poll() return, and the relay then copies the size.
-void wake_on_resize() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) {};
-  ::sigaction(SIGWINCH, &action, nullptr);
-}
 
 Result<Outcome> wait_for(Run& run, bool interactive) {
   const ForwardSignals forwarding(run);
@@ -66,7 +57,6 @@ Result<int> run_shell(const Arguments& arguments) {
   RunOptions options;
   options.interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   options.digest_outputs = false;
-  wake_on_resize();
   observe_what_is_asked(arguments, spec, options);
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);

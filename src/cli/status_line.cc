@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/usage_report.h"
+#include "hermetic/base/nonblocking_terminal.h"
 #include "hermetic/base/quiet_thread.h"
 
 namespace hermetic::cli {
@@ -26,9 +27,11 @@ Size size_of_terminal() {
   return {size.ws_row, size.ws_col};
 }
 
-// A terminal that cannot be written to has nobody in front of it.
+// A terminal that cannot be written to has nobody in front of it, and one that is stopped is not
+// waited for.
 void write_text(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  static const NonblockingTerminal terminal(STDERR_FILENO);
+  [[maybe_unused]] const ssize_t written = terminal.write(text.data(), text.size());
 }
 
 // ESC 7 and ESC 8 save and restore the cursor; ESC [ a ; b r lets only these rows scroll.

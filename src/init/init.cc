@@ -175,7 +175,8 @@ long limit_open_files(unsigned long most) {
     leave(125);
   };
   check(InitStep::NewSession, call(__NR_setsid));
-  if (config.own_terminal != 0) check(InitStep::TakeTerminal, call(__NR_ioctl, 0, TIOCSCTTY, 0));
+  if (config.own_terminal != 0)
+    check(InitStep::TakeTerminal, call(__NR_ioctl, config.own_terminal - 1, TIOCSCTTY, 0));
   const char* directory = config_bytes + directory_begin(config);
   check(InitStep::ChangeDirectory, call(__NR_chdir, address(directory)));
   if (config.host_clock_nanoseconds != 0) check(InitStep::CheckClock, check_clock(config));

@@ -8,6 +8,7 @@
 #include "hermetic/backends/linux/init_image.h"
 #include "hermetic/backends/linux/launch.h"
 #include "hermetic/backends/linux/lower.h"
+#include "hermetic/backends/linux/standard_streams.h"
 #include "hermetic/outputs/staging.h"
 #include "tests/faults/sweep.h"
 
@@ -27,7 +28,11 @@ LoweredScript script_of(const Scene& scene) {
       gather_facts(landlock_abi_of_this_kernel(), scene.mounts() == Mounts::Classic).value();
   for (const Publication& publication : plan.publications)
     facts.staging[publication.path] = {.path = std::string(kVaries), .device = 1, .inode = 1};
-  facts.own_terminal = scene.options().interactive;
+  const RunOptions options = scene.options();
+  StandardStreams::make({options.standard_input, options.standard_output, options.standard_error},
+                        options.interactive)
+      .value()
+      .describe(facts);
   facts.watched = watched_in(plan, scene.options());
   return lower(plan, facts);
 }
@@ -117,9 +122,9 @@ TEST(StepThatFails, EndsTheChildAndIsReported) {
       const UniqueFd tree(::open(output.tree().c_str(), O_PATH | O_CLOEXEC));
       facts.staging[output.publication.path] = identify_object(output.tree(), tree.get()).value();
     }
-    const StandardDescriptors standard = arrange_descriptors({-1, -1, -1}).value();
+    const StandardStreams standard = StandardStreams::make({-1, -1, -1}, false).value();
     Channel channel = make_channel().value();
-    facts.standard = standard.numbers;
+    standard.describe(facts);
     facts.socket = channel.theirs.get();
     LoweredScript script = lower(plan, facts);
     count = static_cast<std::uint32_t>(script.steps.size());

@@ -71,6 +71,15 @@ void Monitor::count_network(std::uint64_t bytes) {
   usage_.network_bytes = bytes;
 }
 
+void Monitor::count_written(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  carried_to_files_ = bytes;
+}
+
+std::uint64_t Monitor::disk_written() const {
+  return usage_.transfers.disk_written_bytes + carried_to_files_;
+}
+
 bool Monitor::is_over_network() const {
   const std::optional<std::uint64_t>& limit = options_.limits.network_bytes;
   return limit && usage_.network_bytes.value_or(0) > *limit;
@@ -222,8 +231,8 @@ std::optional<OverLimit> Monitor::over() const {
         "cpu_time",
         static_cast<std::uint64_t>(duration_cast<milliseconds>(usage_.cpu_time()).count()),
         static_cast<std::uint64_t>(limits.cpu_time->count())};
-  if (limits.disk_write_bytes && usage_.transfers.disk_written_bytes > *limits.disk_write_bytes)
-    return OverLimit{"disk_write", usage_.transfers.disk_written_bytes, *limits.disk_write_bytes};
+  if (limits.disk_write_bytes && disk_written() > *limits.disk_write_bytes)
+    return OverLimit{"disk_write", disk_written(), *limits.disk_write_bytes};
   if (is_over_network())
     return OverLimit{"network_bytes", *usage_.network_bytes, *limits.network_bytes};
   return std::nullopt;
@@ -259,6 +268,7 @@ Usage Monitor::stop(const Usage& exact) {
   // Over at the last moment: no look may have come in between.
   if (violations_.empty())
     if (const std::optional<OverLimit> breach = over()) violations_.push_back(*breach);
+  usage_.transfers.disk_written_bytes = disk_written();
   usage_.memory_bytes = 0;
   usage_.processes = 0;
   usage_.started_processes = exact.started_processes;

@@ -64,6 +64,9 @@ class Monitor {
   // looked at, at once.
   void count_network(std::uint64_t bytes);
 
+  // What was written to files in the run's name so far, by whoever carries it there.
+  void count_written(std::uint64_t bytes);
+
   // What was seen then.
   [[nodiscard]] Usage last() const;
 
@@ -92,6 +95,7 @@ class Monitor {
   [[nodiscard]] bool is_over_memory() const;
   [[nodiscard]] std::optional<OverLimit> over() const;
   [[nodiscard]] bool is_over_network() const;
+  [[nodiscard]] std::uint64_t disk_written() const;
   [[nodiscard]] bool is_idle(Clock::time_point now);
   [[nodiscard]] bool needs_processes() const;
 
@@ -108,6 +112,7 @@ class Monitor {
   // What those who are there have done.
   std::chrono::microseconds cpu_time_now_ = {};
   std::uint64_t written_now_ = 0;
+  std::uint64_t carried_to_files_ = 0;
   // When somebody last did something, and what they had done by then.
   Clock::time_point active_ = {};
   std::chrono::microseconds cpu_time_then_ = {};

@@ -115,6 +115,12 @@ struct Outcome {
   // The command itself said 0, within every limit.
   [[nodiscard]] bool success() const { return ending == Ending(Exited{0}); }
 
+  // Hermetic has ended it, for a limit or a violation.
+  [[nodiscard]] bool was_ended() const {
+    return std::holds_alternative<TimedOut>(ending) || std::holds_alternative<OverLimit>(ending) ||
+           std::holds_alternative<EndedByViolation>(ending);
+  }
+
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 

@@ -246,18 +246,14 @@ int set_cpus(const Step& step) {
   return errno_if(::syscall(SYS_sched_setaffinity, 0, step.text_size, step.text) < 0);
 }
 
-// The terminal is made inside, so that its name is known there; our side travels to the parent.
-int open_terminal(int socket) {
-  const int ours = open_at(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (ours < 0) return errno;
-  int unlocked = 0;
-  if (::syscall(SYS_ioctl, ours, TIOCSPTLCK, &unlocked) != 0) return errno;
-  const auto theirs =
-      static_cast<int>(::syscall(SYS_ioctl, ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (theirs < 0) return errno;
-  for (int place = 0; place < 3; ++place)
-    if (copy_descriptor(theirs, place) < 0) return errno;
-  return pass_descriptor(socket, InitReport::Kind::Terminal, ours);
+// Above the standard ones: where the caller has closed those, a new descriptor would get such a
+// number.
+int raised(int descriptor) {
+  const auto high = static_cast<int>(::syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, 10));
+  const int error = errno;
+  close_descriptor(descriptor);
+  errno = error;
+  return high;
 }
 
 class Interpreter {
@@ -315,7 +311,11 @@ class Interpreter {
       case Step::Kind::LimitPersonality: return limit_personality();
       case Step::Kind::SetUmask:
         return static_cast<void>(::umask(static_cast<mode_t>(step.number))), 0;
-      case Step::Kind::OpenTerminal: return open_terminal(socket_);
+      case Step::Kind::OpenTerminal: return open_terminal(step);
+      case Step::Kind::OpenDevice: return open_device(step);
+      case Step::Kind::PlaceOpened:
+        return errno_if(
+            copy_descriptor(*(opened_.data() + step.number), static_cast<int>(step.number)) < 0);
       case Step::Kind::RaiseLoopback: return raise_loopback();
       case Step::Kind::MakeLocal: return make_local(static_cast<unsigned char>(step.number));
       case Step::Kind::PassSockets:
@@ -353,8 +353,37 @@ class Interpreter {
     return errno_if(ruleset_ < 0);
   }
 
+  // The terminal is made inside, so that its name is known there; our side travels to the parent.
+  int open_terminal(const Step& step) {
+    const int ours = open_at(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (ours < 0) return errno;
+    int unlocked = 0;
+    if (::syscall(SYS_ioctl, ours, TIOCSPTLCK, &unlocked) != 0) return errno;
+    const int theirs = raised(
+        static_cast<int>(::syscall(SYS_ioctl, ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)));
+    if (theirs < 0) return errno;
+    if (step.text_size > 0 && ::syscall(SYS_ioctl, theirs, TCSETS, step.text) != 0) return errno;
+    winsize size = {};
+    size.ws_row = static_cast<unsigned short>(step.second >> 16U);
+    size.ws_col = static_cast<unsigned short>(step.second);
+    if (step.second != 0 && ::syscall(SYS_ioctl, ours, TIOCSWINSZ, &size) != 0) return errno;
+    for (unsigned place = 0; place < 3; ++place)
+      if ((step.number >> place & 1U) != 0) *(opened_.data() + place) = theirs;
+    const int error = pass_descriptor(socket_, InitReport::Kind::Terminal, ours);
+    close_descriptor(ours);
+    return error;
+  }
+
+  int open_device(const Step& step) {
+    const int device =
+        raised(open_at(AT_FDCWD, step.target, static_cast<int>(step.flags) | O_NOCTTY | O_CLOEXEC));
+    *(opened_.data() + step.number) = device;
+    return errno_if(device < 0);
+  }
+
   int socket_;
   int ruleset_ = -1;
+  std::array<int, 3> opened_ = {-1, -1, -1};  // for the standard streams
   int proc_ = -1;
 };
 

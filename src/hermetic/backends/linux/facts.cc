@@ -155,6 +155,15 @@ Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
   return facts;
 }
 
+Result<void> identify_outputs(const Staging& staging, Facts& facts) {
+  for (const StagedOutput& staged : staging.outputs()) {
+    const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!tree.is_open()) return system_error("cannot open the prepared output", errno);
+    facts.staging[staged.publication.path] = TRY(identify_object(staged.tree(), tree.get()));
+  }
+  return {};
+}
+
 Result<void> identify_copies(const Staging& staging, Facts& facts) {
   for (const ChangePlaces::Place& place : staging.changes().copies()) {
     const UniqueFd upper(::openat(place.directory.get(), kUpper, O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -17,6 +17,7 @@ namespace hermetic::linux_backend {
 [[nodiscard]] std::string why_no_listener();
 [[nodiscard]] Result<HostObject> identify_object(const std::string& path, int descriptor);
 // Fills in the copies of layers.
+[[nodiscard]] Result<void> identify_outputs(const Staging& staging, Facts& facts);
 [[nodiscard]] Result<void> identify_copies(const Staging& staging, Facts& facts);
 // Fills in how many layers show, of each temp that has any.
 void count_shown_layers(const Plan& plan, Facts& facts);

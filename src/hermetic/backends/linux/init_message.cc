@@ -1,6 +1,7 @@
 #include "hermetic/backends/linux/init_message.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,12 @@ std::uint32_t open_files(const Plan& plan) {
       std::clamp<std::uint64_t>(*plan.limits.open_files, 1, UINT32_MAX));
 }
 
+// The first stream that is a terminal, from 1 on; 0: none is.
+std::uint8_t terminal_place(const Facts& facts) {
+  if (facts.terminals.empty()) return 0;
+  return static_cast<std::uint8_t>(std::countr_zero(facts.terminals.front().places) + 1);
+}
+
 }  // namespace
 
 std::string init_message(const Plan& plan, const Facts& facts) {
@@ -32,7 +39,7 @@ std::string init_message(const Plan& plan, const Facts& facts) {
       .filter_count = static_cast<std::uint32_t>(filter.size()),
       .observer_count = static_cast<std::uint32_t>(observer.size()),
       .directory_size = static_cast<std::uint32_t>(plan.directory.size()) + 1,
-      .own_terminal = static_cast<std::uint8_t>(facts.own_terminal ? 1 : 0),
+      .own_terminal = terminal_place(facts),
       .stay_when_alone = static_cast<std::uint8_t>(plan.process.kill_on_parent_exit ? 0 : 1),
       .only_this_program = static_cast<std::uint8_t>(plan.process.allow_exec ? 0 : 1),
       .count_network =

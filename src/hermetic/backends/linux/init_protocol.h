@@ -23,8 +23,8 @@ struct InitConfig {
   std::uint32_t filter_count = 0;
   std::uint32_t observer_count =
       0;  // of a filter that only asks to be told; 0: nobody wants to know
-  std::uint32_t directory_size = 0;    // with the NUL
-  std::uint8_t own_terminal = 0;       // standard input is a terminal of the sandbox's own
+  std::uint32_t directory_size = 0;  // with the NUL
+  std::uint8_t own_terminal = 0;  // 1 and more: the stream that is a terminal of its own, from 1 on
   std::uint8_t stay_when_alone = 0;    // go on when hermetic is gone
   std::uint8_t only_this_program = 0;  // allow_exec: false
   std::uint8_t count_network = 0;      // there is a loopback of its own to count

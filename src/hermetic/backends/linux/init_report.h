@@ -29,4 +29,9 @@ struct ReceivedReport {
 [[nodiscard]] Usage usage_of(const rusage& used);
 [[nodiscard]] Error step_failed(const LoweredScript& script, const InitReport& report);
 
+// What a file was to become larger than.
+[[nodiscard]] inline OverLimit file_size_exceeded(std::uint64_t most) {
+  return {"file_size", most + 1, most};
+}
+
 }  // namespace hermetic::linux_backend

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -67,27 +66,6 @@ Error namespace_error(int os_error) {
   }
 }
 
-// Where the caller has closed a standard stream, its number goes to whatever is opened next: an
-// input that was looked up, or our own socket. Those are closed by execve(), as a stream is that
-// the caller does not mean to pass on.
-bool is_for_programs(int descriptor) {
-  const int flags = ::fcntl(descriptor, F_GETFD);
-  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
-}
-
-// A directory would be a window to the host's files: Landlock keeps the command from opening them,
-// but not from calls that need no open file, as chmod(). No command reads or writes a directory.
-Result<void> check_no_directories(const std::array<int, 3>& descriptors) {
-  constexpr std::array<const char*, 3> kNames = {"input", "output", "error"};
-  for (std::size_t place = 0; place < descriptors.size(); ++place) {
-    struct stat status = {};
-    if (::fstat(descriptors[place], &status) == 0 && S_ISDIR(status.st_mode))
-      return unsupported(std::string("standard ") + kNames[place] + " is a directory of the host",
-                         "give the command a file, a pipe or /dev/null");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<UniqueFd> raise(int descriptor) {
@@ -112,28 +90,6 @@ NetworkGuard::Sockets receive_guard_sockets(int socket) {
   for (UniqueFd& one : guard::receive_sockets(socket))
     (sockets.tcp.size() < kTcpSockets ? sockets.tcp : sockets.udp).push_back(std::move(one));
   return sockets;
-}
-
-Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted) {
-  for (int place = 0; place < 3; ++place)
-    if (wanted[static_cast<std::size_t>(place)] == place && !is_for_programs(place))
-      wanted[static_cast<std::size_t>(place)] = -1;
-  TRY(check_no_directories(wanted));
-  StandardDescriptors arranged;
-  for (int place = 0; place < 3; ++place) {
-    const auto index = static_cast<std::size_t>(place);
-    if (wanted[index] == place) continue;
-    UniqueFd null;
-    int source = wanted[index];
-    if (source < 0) {
-      null = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-      if (!null.is_open()) return system_error("cannot open /dev/null", errno);
-      source = null.get();
-    }
-    arranged.owned[index] = TRY(raise(source));
-    arranged.numbers[index] = arranged.owned[index].get();
-  }
-  return arranged;
 }
 
 Result<Launched> launch(const LoweredScript& script, int init, Channel channel,

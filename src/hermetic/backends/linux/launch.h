@@ -3,8 +3,6 @@
 
 #include <sys/types.h>
 
-#include <array>
-
 #include "hermetic/backends/linux/lower.h"
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
@@ -24,15 +22,6 @@ struct Channel {
 
 // What Step::Kind::PassSockets has sent: nothing if the script failed before.
 [[nodiscard]] NetworkGuard::Sockets receive_guard_sockets(int socket);
-
-// The command's standard descriptors, each either in its final place or numbered above them all.
-struct StandardDescriptors {
-  std::array<UniqueFd, 3> owned;
-  std::array<int, 3> numbers = {0, 1, 2};
-};
-// A number below 0 stands for /dev/null, and so does a standard stream of the caller's that is
-// closed or that execve() would close.
-[[nodiscard]] Result<StandardDescriptors> arrange_descriptors(std::array<int, 3> wanted);
 
 struct Launched {
   UniqueFd pidfd;   // of init

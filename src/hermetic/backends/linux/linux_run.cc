@@ -14,7 +14,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,7 @@
 #include "hermetic/backends/linux/limited_monitor.h"
 #include "hermetic/backends/linux/proof.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
-#include "hermetic/backends/linux/terminal_relay.h"
+#include "hermetic/backends/linux/standard_streams.h"
 #include "hermetic/backends/linux/watch.h"
 #include "hermetic/guard/network_guard.h"
 #include "hermetic/monitor/monitor.h"
@@ -43,21 +42,20 @@ using Clock = std::chrono::steady_clock;
 
 // How long init gets to end everybody and count them, before it is ended itself.
 constexpr std::chrono::milliseconds kLastGrace{1000};
-// How long the size of the caller's window may differ from that of the command's terminal.
-constexpr std::chrono::milliseconds kLookAtWindow{500};
 
 class LinuxRun final : public Run {
  public:
   LinuxRun(Plan plan, RunOptions options, EventSink& events, Staging staging, Launched launched,
-           std::array<Capture, 2> captures, std::unique_ptr<Monitor> monitor,
-           Clock::time_point started, std::uint64_t key, Proof proof,
-           std::optional<NetworkGuard::Sockets> sockets)
+           std::array<Capture, 2> captures, StandardStreams streams,
+           std::unique_ptr<Monitor> monitor, Clock::time_point started, std::uint64_t key,
+           Proof proof, std::optional<NetworkGuard::Sockets> sockets)
       : plan_(std::move(plan)),
         options_(std::move(options)),
         events_(events),
         staging_(std::move(staging)),
         launched_(std::move(launched)),
         captures_(std::move(captures)),
+        streams_(std::move(streams)),
         monitor_(std::move(monitor)),
         started_(started),
         order_(events_, started_),
@@ -98,6 +96,7 @@ class LinuxRun final : public Run {
       return step_failed(script, *finished_);
     }
     if (!running_) return {};
+    TRY(streams_.start());
     tell({.kind = Event::Kind::Started});
     return {};
   }
@@ -105,8 +104,9 @@ class LinuxRun final : public Run {
   Result<Outcome> wait() override {
     while (!finished_ && !gone_) TRY(poll_once());
     hear_the_rest();
-    const Usage usage = reap_and_count();
-    if (relay_) relay_->drain();
+    const Clock::time_point end = Clock::now();
+    TRY(deliver());
+    const Usage usage = reap_and_count(end);
     for (Capture& capture : captures_) capture.drain_rest(options_.capture_bytes.value_or(0));
     Outcome outcome;
     outcome.ending = ending();
@@ -147,6 +147,7 @@ class LinuxRun final : public Run {
 
   void kill() override {
     monitor_->lift_rates();
+    streams_.hurry();
     (void)::syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
   }
 
@@ -203,6 +204,21 @@ class LinuxRun final : public Run {
     if (watch_) watch_->on_time(Clock::time_point::max());
   }
 
+  // What the command wrote last. A reader may take its time, as at the end of any pipeline, but not
+  // more than the run has, and hardly any once the run was ended.
+  Result<void> deliver() {
+    if (stopping_ || gone_) streams_.hurry();
+    const auto& limit = plan_.limits.wall_time;
+    const auto until = limit ? std::optional(started_ + *limit) : std::nullopt;
+    const StandardStreams::Delivery delivery = TRY(streams_.finish(until));
+    if (because_ || gone_) return {};
+    if (delivery == StandardStreams::Delivery::TooLarge)
+      because_ = file_size_exceeded(*plan_.limits.file_size_bytes);
+    else if (delivery == StandardStreams::Delivery::Unread && limit)
+      because_ = TimedOut{*limit};
+    return {};
+  }
+
   // Fails if init cannot be heard: it may be alive, and nobody would learn of its end.
   Result<void> on_report() {
     std::optional<ReceivedReport> received = TRY(receive_report(launched_.socket.get()));
@@ -219,9 +235,7 @@ class LinuxRun final : public Run {
       return {};
     }
     switch (report.kind) {
-      case InitReport::Kind::Terminal:
-        relay_.emplace(std::move(passed), options_.standard_input, options_.standard_output);
-        break;
+      case InitReport::Kind::Terminal: streams_.take_terminal(std::move(passed)); break;
       case InitReport::Kind::Observer: watch(std::move(passed)); break;
       case InitReport::Kind::Processes:
         has_processes_ = true;
@@ -239,12 +253,12 @@ class LinuxRun final : public Run {
   // types.
   [[nodiscard]] bool is_expected(const InitReport& report) const {
     switch (report.kind) {
-      case InitReport::Kind::Terminal: return options_.interactive && !relay_;
+      case InitReport::Kind::Terminal: return !running_ && !streams_.has_terminals();
       case InitReport::Kind::Observer: return watched_in(plan_, options_).any() && !watch_;
       case InitReport::Kind::Processes: return !running_ && !has_processes_;
       case InitReport::Kind::Started:
         return !running_ && watched_in(plan_, options_).any() == watch_.has_value() &&
-               report.probes_tried == proof_.wanted() &&
+               report.probes_tried == proof_.wanted() && streams_.has_terminals() &&
                (plan_.network.mode == NetworkPolicy::Mode::Hosts) == guard_.has_value();
       case InitReport::Kind::StepFailed:
       case InitReport::Kind::NotStarted: return !running_;
@@ -260,10 +274,6 @@ class LinuxRun final : public Run {
     for (const auto& due :
          {guard_ ? guard_->due() : std::nullopt, watch_ ? watch_->due() : std::nullopt})
       if (due) next = std::min(next.value_or(*due), *due);
-    if (relay_) {
-      const Clock::time_point soon = Clock::now() + kLookAtWindow;
-      next = std::min(next.value_or(soon), soon);
-    }
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
@@ -277,16 +287,14 @@ class LinuxRun final : public Run {
   }
 
   Result<void> poll_once() {
-    std::vector<pollfd> watched = {
-        {.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
-        {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
-        {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0},
-        {.fd = watch_ ? watch_->descriptor() : -1, .events = POLLIN, .revents = 0},
-        {.fd = guard_ ? guard_->descriptor() : -1, .events = POLLIN, .revents = 0}};
-    if (relay_) relay_->watch(watched);
+    std::array<pollfd, 5> watched = {
+        {{.fd = launched_.socket.get(), .events = POLLIN, .revents = 0},
+         {.fd = captures_[0].pipe.get(), .events = POLLIN, .revents = 0},
+         {.fd = captures_[1].pipe.get(), .events = POLLIN, .revents = 0},
+         {.fd = watch_ ? watch_->descriptor() : -1, .events = POLLIN, .revents = 0},
+         {.fd = guard_ ? guard_->descriptor() : -1, .events = POLLIN, .revents = 0}}};
     const int ready = ::poll(watched.data(), watched.size(), timeout());
     if (ready < 0 && errno != EINTR) return system_error("cannot wait for the run", errno);
-    if (relay_) relay_->copy_size();  // perhaps SIGWINCH, which may come when nobody waits
     if (guard_) guard_->serve();
     if (watch_) watch_->on_time(Clock::now());
     if (guard_ && plan_.limits.network_bytes) monitor_->count_network(guard_->bytes());
@@ -297,7 +305,6 @@ class LinuxRun final : public Run {
     if ((watched[3].revents & POLLIN) != 0) watch_->serve();
     // Nobody is left who could ask.
     if ((watched[3].revents & (POLLHUP | POLLERR)) != 0) watch_->close();
-    if (relay_) relay_->serve(std::span(watched).subspan(5));
     if (watched[0].revents != 0) TRY(on_report());
     return {};
   }
@@ -318,6 +325,7 @@ class LinuxRun final : public Run {
 
   void look(Clock::time_point now) {
     if (guard_) monitor_->count_network(guard_->bytes());  // for samples
+    monitor_->count_written(streams_.written_to_files());
     const std::optional<Ending> over = monitor_->look(now);
     if (options_.sample_every && now >= sampled_ + *options_.sample_every) {
       events_.on_sample(monitor_->last());
@@ -371,14 +379,14 @@ class LinuxRun final : public Run {
 
   // What init has counted, or, if it could not, what the kernel says of init and everybody who was
   // waited for.
-  Usage reap_and_count() {
+  Usage reap_and_count(Clock::time_point end) {
     const rusage used = reap();
     Usage exact = finished_ ? usage_of(*finished_) : usage_of(used);
-    exact.wall_time =
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started_);
+    exact.wall_time = std::chrono::duration_cast<std::chrono::microseconds>(end - started_);
     if (plan_.network.mode == NetworkPolicy::Mode::Loopback && finished_)
       exact.network_bytes = finished_->network_bytes;
     if (guard_) exact.network_bytes = guard_->bytes();
+    monitor_->count_written(streams_.written_to_files());
     return monitor_->stop(exact);
   }
 
@@ -389,9 +397,8 @@ class LinuxRun final : public Run {
       return over.front();
     if (!finished_) return Signaled{SIGKILL};  // init was killed, and with it everything
     Ending ended = ending_of(*finished_);
-    const std::optional<std::uint64_t> file_size = plan_.limits.file_size_bytes;
-    if (file_size && ended == Ending(Signaled{SIGXFSZ}))
-      ended = OverLimit{"file_size", *file_size + 1, *file_size};
+    if (const auto& most = plan_.limits.file_size_bytes; most && ended == Ending(Signaled{SIGXFSZ}))
+      ended = file_size_exceeded(*most);
     return ended;
   }
 
@@ -401,7 +408,7 @@ class LinuxRun final : public Run {
   Staging staging_;
   Launched launched_;
   std::array<Capture, 2> captures_;
-  std::optional<TerminalRelay> relay_;
+  StandardStreams streams_;
   std::optional<NetworkGuard> guard_;  // before the watch, which asks it
   std::optional<Watch> watch_;
   std::unique_ptr<Monitor> monitor_;
@@ -429,28 +436,23 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   const Clock::time_point started = Clock::now();
   Staging staging = TRY(Staging::make(plan, facts.layering));
   TRY(identify_copies(staging, facts));
+  TRY(identify_outputs(staging, facts));
   count_shown_layers(plan, facts);
-  for (const StagedOutput& staged : staging.outputs()) {
-    const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (!tree.is_open()) return system_error("cannot open the prepared output", errno);
-    facts.staging[staged.publication.path] = TRY(identify_object(staged.tree(), tree.get()));
-  }
 
   std::array<Capture, 2> captures;
   std::array<UniqueFd, 2> write_ends;
-  std::array<int, 3> wanted = {options.standard_input, options.standard_output,
-                               options.standard_error};
-  if (options.capture_bytes) {
-    for (std::size_t i = 0; i < captures.size(); ++i) {
-      write_ends[i] = TRY(captures[i].open());
-      wanted[i + 1] = write_ends[i].get();
-    }
-  }
-  StandardDescriptors standard = TRY(arrange_descriptors(wanted));
+  if (options.capture_bytes)
+    for (std::size_t i = 0; i < captures.size(); ++i) write_ends[i] = TRY(captures[i].open());
+  const auto stream = [&](std::size_t i, int callers) {
+    return write_ends[i].is_open() ? write_ends[i].get() : callers;
+  };
+  StandardStreams streams = TRY(
+      StandardStreams::make({options.standard_input, stream(0, options.standard_output),
+                             stream(1, options.standard_error)},
+                            options.interactive, plan.limits.file_size_bytes.value_or(UINT64_MAX)));
   Channel channel = TRY(make_channel());
-  facts.standard = standard.numbers;
+  streams.describe(facts);
   facts.socket = channel.theirs.get();
-  facts.own_terminal = options.interactive;
   facts.watched = watched_in(plan, options);
   facts.watched.sockets = events.is_listening();
   static const ControlGroups nowhere;
@@ -486,10 +488,11 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   monitor->close_doors();
   monitor->start(started);
   write_ends = {};
-  standard = {};
-  auto run = std::make_unique<LinuxRun>(
-      plan, options, events, std::move(staging), std::move(launched), std::move(captures),
-      std::move(monitor), started, facts.program_key, std::move(proof), std::move(sockets));
+  streams.passed_on();
+  auto run =
+      std::make_unique<LinuxRun>(plan, options, events, std::move(staging), std::move(launched),
+                                 std::move(captures), std::move(streams), std::move(monitor),
+                                 started, facts.program_key, std::move(proof), std::move(sockets));
   TRY(run->hear_first(script));
   return std::unique_ptr<Run>(std::move(run));
 }

@@ -13,6 +13,7 @@
 #include "hermetic/backends/linux/limit_steps.h"
 #include "hermetic/backends/linux/network_steps.h"
 #include "hermetic/backends/linux/pinned_directories.h"
+#include "hermetic/backends/linux/stream_steps.h"
 #include "hermetic/spec/builtin_view.h"
 
 namespace hermetic::linux_backend {
@@ -56,11 +57,12 @@ class Composer {
     devices();
     late_part();
     add({.kind = StepKind::PivotRoot});
-    if (facts_.own_terminal) add({.kind = StepKind::OpenTerminal});
+    add_opening_of_streams(script_, facts_);
     second_user_namespace();
     add({.kind = StepKind::PassProc});
     for (const LandlockRule& rule : landlock_rules(plan_, facts_.landlock_abi)) landlock(rule);
     process();
+    add_placing_of_streams(script_, facts_);
     descriptors();
     arguments();
     return std::move(script_);
@@ -461,16 +463,10 @@ class Composer {
   }
 
   void descriptors() {
-    for (std::size_t place = 0; place < facts_.standard.size() && !facts_.own_terminal; ++place)
-      move_descriptor(facts_.standard[place], place);
-    move_descriptor(facts_.socket, kInitSocket);
-    add({.kind = StepKind::CloseDescriptors, .number = kInitSocket + 1});
-  }
-
-  void move_descriptor(int from, std::uint64_t to) {
     add({.kind = StepKind::MoveDescriptor,
-         .number = static_cast<std::uint64_t>(from),
-         .second = to});
+         .number = static_cast<std::uint64_t>(facts_.socket),
+         .second = kInitSocket});
+    add({.kind = StepKind::CloseDescriptors, .number = kInitSocket + 1});
   }
 
   void arguments() {

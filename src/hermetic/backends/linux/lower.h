@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hermetic/backends/linux/init_protocol.h"
+#include "hermetic/backends/linux/own_terminal.h"
 #include "hermetic/backends/linux/script.h"
 #include "hermetic/backends/linux/watch.h"
 #include "hermetic/outputs/change_places.h"
@@ -26,6 +27,12 @@ struct HostObject {
   std::string path;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+};
+
+// A device of the sandbox that becomes a standard stream; none without a path.
+struct InsideDevice {
+  const char* path = nullptr;
+  int flags = 0;
 };
 
 // For the resolver, and for the first destinations; the guard makes more when these are used up.
@@ -48,13 +55,16 @@ struct Facts {
   std::uint64_t program_key = 0;  // random; of allow_exec: false
   timespec monotonic = {};        // the clocks of the host, for own_uptime
   timespec boottime = {};
-  bool own_terminal = false;
-  Watched watched;                          // what to be told of
-  std::array<int, 3> standard = {0, 1, 2};  // descriptors that become the command's standard ones
-  std::vector<int> group_doors;             // descriptors, of the control group to join
-  bool group_keeps_processes = false;       // and tells of refusals, which RLIMIT_NPROC does not
-  std::string cpus;                         // the mask for `process.cpus`
-  std::uint32_t probes = 0;                 // what to try, and on what; see Proof
+  Watched watched;  // what to be told of
+  // What becomes the command's standard streams: a descriptor, or else a device or a terminal that
+  // is opened inside.
+  std::array<int, 3> standard = {0, 1, 2};
+  std::array<InsideDevice, 3> standard_devices;
+  std::vector<OwnTerminal> terminals;
+  std::vector<int> group_doors;        // descriptors, of the control group to join
+  bool group_keeps_processes = false;  // and tells of refusals, which RLIMIT_NPROC does not
+  std::string cpus;                    // the mask for `process.cpus`
+  std::uint32_t probes = 0;            // what to try, and on what; see Proof
   std::string probed_secret;
   std::string probed_input;
   int guard_socket = -1;  // the descriptor that sockets are passed through

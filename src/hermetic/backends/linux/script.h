@@ -52,7 +52,10 @@ struct Step {
     DropCapabilities,  // all, for good
     SetUmask,          // number
     LimitPersonality,  // to what the filter lets the command set
-    OpenTerminal,   // of the sandbox's own: becomes 0, 1 and 2; its other side goes to the parent
+    OpenTerminal,   // of the sandbox's own, for the streams whose bits `number` has, with modes in
+                    // text and a size in `second`; its other side goes to the parent
+    OpenDevice,     // target, with flags, for the stream `number`
+    PlaceOpened,    // what was opened for the stream `number` becomes it
     RaiseLoopback,  // 127.0.0.1 and ::1 of the own network namespace
     MakeLocal,      // every address of the family `number` is one of the loopback's
     PassSockets,  // `number` for TCP and `second` for UDP, unbound, through the descriptor `flags`

@@ -60,6 +60,9 @@ std::string describe(const Step& step) {
     case Kind::SetUmask: return fmt::format("setting the umask {:o}", step.number);
     case Kind::LimitPersonality: return "limiting the personality";
     case Kind::OpenTerminal: return "making a terminal";
+    case Kind::OpenDevice: return fmt::format("opening {} for descriptor {}", target, step.number);
+    case Kind::PlaceOpened:
+      return fmt::format("moving what was opened to descriptor {}", step.number);
     case Kind::RaiseLoopback: return "bringing up the loopback interface";
     case Kind::MakeLocal:
       return fmt::format("making every address of family {} local", step.number);

@@ -1,37 +1,51 @@
-// TerminalRelay: carries bytes between the caller's terminal and the one inside the sandbox.
+// TerminalRelay: carries bytes between the caller's terminal and the one inside the sandbox, and
+// what the command changes about its own to the caller's, for as long as the caller is using it.
 #pragma once
 
-#include <poll.h>
+#include <memory>
+#include <optional>
 
-#include <span>
-#include <string>
-#include <vector>
-
+#include "hermetic/backends/linux/own_terminal.h"
+#include "hermetic/base/relay_thread.h"
 #include "hermetic/base/unique_fd.h"
 
 namespace hermetic::linux_backend {
 
 class TerminalRelay {
  public:
-  // `terminal` is our side of the sandbox's terminal; the others are the caller's descriptors.
-  TerminalRelay(UniqueFd terminal, int input, int output);
+  struct Caller {
+    int input = -1;   // -1: nothing is typed
+    int output = -1;  // -1: nothing is shown
+    // The caller's terminal edits lines and echoes, and the command's does what it did. Otherwise
+    // the command's own does all that, and the caller's is raw.
+    bool mirrored = false;
+    // Something else may be reading from the terminal, as the end of a pipeline does.
+    bool shared = false;
+  };
 
-  // Adds two entries: the caller's input and the terminal.
-  void watch(std::vector<pollfd>& watched) const;
-  void serve(std::span<const pollfd> watched);
+  // Copies the caller's descriptors.
+  explicit TerminalRelay(const Caller& caller);
+  TerminalRelay(const TerminalRelay&) = delete;
+  TerminalRelay& operator=(const TerminalRelay&) = delete;
+  ~TerminalRelay();
 
-  void copy_size();  // of the caller's window
-  void drain();      // what the command wrote last
+  // What the terminal inside has to start as.
+  [[nodiscard]] OwnTerminal first(unsigned places) const;
+  // Our side of it, once.
+  void take(UniqueFd controller);
+  [[nodiscard]] bool has_taken() const;
+
+  Result<void> start();
+  void end() { thread_.end(); }
+  void hurry() { thread_.hurry(); }
+  [[nodiscard]] bool finish(std::optional<RelayThread::Clock::time_point> until) {
+    return thread_.finish(until);
+  }
 
  private:
-  void read_input();
-  void write_pending();
-  bool read_terminal();  // false: there is nothing (more)
-
-  UniqueFd terminal_;
-  int input_;
-  int output_;
-  std::string pending_;  // typed, and not yet taken
+  class Work;
+  std::shared_ptr<Work> work_;
+  RelayThread thread_;
 };
 
 }  // namespace hermetic::linux_backend
