@@ -1,10 +1,12 @@
 // Capture: what the command writes to one of its streams, kept up to a limit.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/run/backend.h"
 #include "hermetic/run/outcome.h"
 
 namespace hermetic::linux_backend {
@@ -22,5 +24,13 @@ struct Capture {
   // end (SCM_RIGHTS) does not hold us up.
   void drain_rest(std::size_t cap);
 };
+
+// The caller's descriptors, or the ends to write to of what is captured.
+[[nodiscard]] inline std::array<int, 3> streams_of(const RunOptions& options,
+                                                   const std::array<UniqueFd, 2>& captured) {
+  return {options.standard_input,
+          captured[0].is_open() ? captured[0].get() : options.standard_output,
+          captured[1].is_open() ? captured[1].get() : options.standard_error};
+}
 
 }  // namespace hermetic::linux_backend

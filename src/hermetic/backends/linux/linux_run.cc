@@ -141,7 +141,10 @@ class LinuxRun final : public Run {
     return outcome;
   }
 
-  bool signal(int number) override { return send_signal(number, 0); }
+  bool signal(int number) override {
+    streams_.note_signal();
+    return send_signal(number, 0);
+  }
 
   Usage snapshot() override { return monitor_->snapshot(); }
 
@@ -443,13 +446,9 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   std::array<UniqueFd, 2> write_ends;
   if (options.capture_bytes)
     for (std::size_t i = 0; i < captures.size(); ++i) write_ends[i] = TRY(captures[i].open());
-  const auto stream = [&](std::size_t i, int callers) {
-    return write_ends[i].is_open() ? write_ends[i].get() : callers;
-  };
-  StandardStreams streams = TRY(
-      StandardStreams::make({options.standard_input, stream(0, options.standard_output),
-                             stream(1, options.standard_error)},
-                            options.interactive, plan.limits.file_size_bytes.value_or(UINT64_MAX)));
+  StandardStreams streams =
+      TRY(StandardStreams::make(streams_of(options, write_ends), options.interactive,
+                                plan.limits.file_size_bytes.value_or(UINT64_MAX)));
   Channel channel = TRY(make_channel());
   streams.describe(facts);
   facts.socket = channel.theirs.get();

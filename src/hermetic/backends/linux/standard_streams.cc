@@ -167,6 +167,10 @@ void StandardStreams::hurry() {
   for (const Terminal& terminal : terminals_) terminal.relay->hurry();
 }
 
+void StandardStreams::note_signal() {
+  for (const Terminal& terminal : terminals_) terminal.relay->note_signal();
+}
+
 std::uint64_t StandardStreams::written_to_files() const {
   std::uint64_t bytes = 0;
   for (const auto& output : outputs_)

@@ -43,6 +43,8 @@ class StandardStreams {
   Result<void> start();
   // See RelayThread. From any thread, once start() has returned.
   void hurry();
+  // The command was sent a signal. May be called from signal handlers.
+  void note_signal();
   // What has gone to regular files so far.
   [[nodiscard]] std::uint64_t written_to_files() const;
   enum class Delivery : std::uint8_t { Whole, Unread, TooLarge };

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -24,6 +26,8 @@ constexpr int kLookAtTerminal = 200;
 // How long it takes to notice that the command has read a line: at first, and twice as long each
 // time.
 constexpr int kFirstLookForReader = 5;
+// A line that is typed so soon after a signal may be for what comes after the command.
+constexpr std::chrono::milliseconds kAfterSignal{1000};
 
 UniqueFd copy_of(int descriptor) {
   return descriptor < 0 ? UniqueFd() : UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
@@ -60,6 +64,8 @@ class TerminalRelay::Work {
     inside_ = UniqueFd(::ioctl(controller_.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   }
   [[nodiscard]] bool has_taken() const { return controller_.is_open(); }
+
+  void note_signal() { signalled_ = RelayThread::Clock::now(); }
 
   void run(RelayThread::Control& control) {
     modes_.follow(controller_.get());  // what the command did before we were told of it
@@ -107,7 +113,8 @@ class TerminalRelay::Work {
     waits_for_reader_ = false;
     if (!mirrored_ || !takes_lines()) return true;
     pollfd waiting{.fd = inside_.get(), .events = POLLIN, .revents = 0};
-    waits_for_reader_ = !typed_.empty() || ::poll(&waiting, 1, 0) == 1;
+    waits_for_reader_ = !typed_.empty() || ::poll(&waiting, 1, 0) == 1 ||
+                        RelayThread::Clock::now() < signalled_.load() + kAfterSignal;
     if (!waits_for_reader_) look_ = kFirstLookForReader;
     return !waits_for_reader_;
   }
@@ -195,6 +202,8 @@ class TerminalRelay::Work {
   bool is_gone_ = false;
   bool waits_for_reader_ = false;
   int look_ = kFirstLookForReader;
+  std::atomic<RelayThread::Clock::time_point> signalled_ =
+      RelayThread::Clock::time_point() - kAfterSignal;
 };
 
 TerminalRelay::TerminalRelay(const Caller& caller) : work_(std::make_shared<Work>(caller)) {}
@@ -203,6 +212,8 @@ TerminalRelay::~TerminalRelay() = default;
 OwnTerminal TerminalRelay::first(unsigned places) const { return work_->first(places); }
 void TerminalRelay::take(UniqueFd controller) { work_->take(std::move(controller)); }
 bool TerminalRelay::has_taken() const { return work_->has_taken(); }
+
+void TerminalRelay::note_signal() { work_->note_signal(); }
 
 Result<void> TerminalRelay::start() {
   return thread_.start([work = work_](RelayThread::Control& control) { work->run(control); });

@@ -35,6 +35,9 @@ class TerminalRelay {
   void take(UniqueFd controller);
   [[nodiscard]] bool has_taken() const;
 
+  // The command was sent a signal, and may be about to end. May be called from signal handlers.
+  void note_signal();
+
   Result<void> start();
   void end() { thread_.end(); }
   void hurry() { thread_.hurry(); }
