@@ -3,7 +3,8 @@
 hermetic_layer(base USES OpenSSL::Crypto) # and fmt, compiled in base/fmt.cc
 hermetic_layer(spec DEPENDS base USES PkgConfig::yaml nlohmann_json::nlohmann_json)
 hermetic_layer(plan DEPENDS spec USES nlohmann_json::nlohmann_json)
-hermetic_layer(run DEPENDS plan)
+hermetic_layer(places DEPENDS spec)
+hermetic_layer(run DEPENDS plan places)
 
 # Left of the bar.
 hermetic_layer(store DEPENDS run)

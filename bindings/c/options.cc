@@ -67,7 +67,7 @@ Result<void> read_option(StartOptions& options, const std::string& key, const js
         TRY(whole_number(key, value, 0, std::numeric_limits<std::int64_t>::max())));
   } else if (key == "keep_failed") {
     if (!value.is_string()) return bad(key, "a path");
-    run.keep_failed = value.get<std::string>();
+    run.keep_failed = TRY(OwnPlace::find(value.get<std::string>()));
   } else if (key == "grace_ms") {
     run.grace = TRY(milliseconds(key, value, 0));
   } else if (key == "timeout_ms") {

@@ -20,6 +20,7 @@
 #include "bindings/c/spec.h"
 #include "cli/backends.h"
 #include "cli/exit_code.h"
+#include "hermetic/engine/execute.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/record/usage_json.h"
@@ -111,6 +112,7 @@ Result<hermetic_run*> start(const hermetic_spec& wanted, const char* options_jso
   if (options.timeout)
     spec.limits.wall_time =
         std::min(*options.timeout, spec.limits.wall_time.value_or(*options.timeout));
+  TRY(check_kept_place(options.run, spec));
   const std::unique_ptr<Backend> backend = TRY(cli::backend_named(""));
   Plan plan = TRY(make_plan(spec, backend->probe()));
   auto run = std::make_unique<hermetic_run>(std::move(plan), callback, user_data);

@@ -236,7 +236,13 @@ int hermetic_task_keep_changes(hermetic_task* task, const char* directory, herme
     hermetic_task* handle = TRY(c::still_there(task));
     const std::string path = TRY(c::needed_text(directory, "directory"));
     TRY(c::read_record(*handle));
-    TRY(handle->task->keep_changes(path));
+    TRY(handle->task->check_done("keep"));
+    // Where a command of the task could have put a link, it may have.
+    const hermetic::OwnPlace place = TRY(hermetic::OwnPlace::find(path));
+    const hermetic::Spec spec = TRY(handle->task->spec());
+    const hermetic::Reach reach = TRY(hermetic::Reach::of(spec));
+    TRY(place.check_out_of_reach(reach, "the place for changes"));
+    TRY(handle->task->keep_changes(place));
     handle->kept = true;
     return 0;
   });

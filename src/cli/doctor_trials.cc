@@ -22,7 +22,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/text.h"
 #include "hermetic/engine/execute.h"
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"

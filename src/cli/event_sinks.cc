@@ -47,11 +47,10 @@ EventSinks::~EventSinks() {
   if (const Result<void> closed = close(); !closed) complain(closed.error());
 }
 
-Result<void> EventSinks::open(const Arguments& arguments) {
-  if (const std::string file = arguments.last("--samples"); !file.empty())
-    samples_ = TRY(SamplesFile::make(file));
-  if (const std::string file = arguments.last("--events"); !file.empty())
-    events_ = TRY(EventsFile::make(file, redaction_));
+Result<void> EventSinks::open(const Arguments& arguments, const OwnPlaces& places) {
+  if (const OwnPlace* place = places.at("--samples")) samples_ = TRY(SamplesFile::make(*place));
+  if (const OwnPlace* place = places.at("--events"))
+    events_ = TRY(EventsFile::make(*place, redaction_));
   if (arguments.has("--syslog")) system_log_ = TRY(SystemLog::make(redaction_, {}));
   return {};
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "cli/own_places.h"
 #include "cli/usage_report.h"
 #include "hermetic/base/result.h"
 #include "hermetic/plan/plan.h"
@@ -34,7 +35,7 @@ class EventSinks final : public EventSink {
   ~EventSinks() override;
 
   // Opens what --samples, --events and --syslog ask for; before the command is started.
-  [[nodiscard]] Result<void> open(const Arguments& arguments);
+  [[nodiscard]] Result<void> open(const Arguments& arguments, const OwnPlaces& places);
 
   void on_event(const Event& event) override;
   [[nodiscard]] bool is_listening() const override { return events_ || system_log_ || speaks_; }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -25,13 +24,6 @@ namespace {
 
 using gate::Policy;
 
-Result<std::string> real_path_of(const std::string& name) {
-  std::error_code error;
-  const std::string path = std::filesystem::canonical(name, error).string();
-  if (error) return system_error(fmt::format("cannot find '{}'", printable(name)), error.value());
-  return path;
-}
-
 Result<std::string> revision_for(const Arguments& arguments, const std::string& workspace) {
   std::string revision = arguments.last("--sha");
   for (const char* variable : {"GITHUB_SHA", "CI_COMMIT_SHA"})
@@ -51,28 +43,21 @@ Result<std::string> out_dir_for(const Arguments& arguments, const Policy& policy
   return absolute_path(path);
 }
 
-// The gate asks the spec of every step whether it shows the key; where every step looks is told at
-// once.
-Result<std::optional<SigningKey>> key_for(const Arguments& arguments, const Policy& policy,
-                                          const std::string& workspace) {
+Result<void> check_variables(const Policy& policy) {
   for (const gate::Step& step : policy.steps)
     if (step.environment.pass.contains("HERMETIC_SIGNING_KEY"))
       return invalid(fmt::format("the step '{}' would get HERMETIC_SIGNING_KEY, the key that signs "
                                  "its own evidence",
                                  step.id),
                      "take it out of environment.pass", step.origin);
-  const std::string file = arguments.last("--key");
-  if (file.empty()) return key_from_environment();
-  std::error_code error;
-  const std::string real = std::filesystem::canonical(file, error).string();
-  for (const std::string_view seen : {std::string_view(workspace), std::string_view("/usr"),
-                                      std::string_view("/etc"), std::string_view("/opt")})
-    if (!error && is_within(real, seen))
-      return invalid(fmt::format("the steps could read '{}', the key that signs their evidence",
-                                 printable(real)),
-                     "keep it outside the workspace and the system's directories, or use "
-                     "HERMETIC_SIGNING_KEY");
-  return std::optional(TRY(SigningKey::from_file(file)));
+  return {};
+}
+
+// The gate asks the spec of every step whether it shows the key.
+Result<std::optional<SigningKey>> key_for(const Arguments& arguments, gate::GateOptions& options) {
+  if (!arguments.has("--key")) return key_from_environment();
+  options.key_file = TRY(KeyFile::open(arguments.last("--key")));
+  return std::optional(options.key_file->key());
 }
 
 Result<int> run_gate(const Arguments& arguments) {
@@ -84,15 +69,11 @@ Result<int> run_gate(const Arguments& arguments) {
         fmt::format("{} asks for an audit, which enforces nothing", printable(policy.file)),
         "set its mode to enforce, or leave --require out");
   options.revision = TRY(revision_for(arguments, options.surroundings.workspace));
-  const std::optional<SigningKey> key =
-      TRY(key_for(arguments, policy, options.surroundings.workspace));
+  TRY(check_variables(policy));
+  const std::optional<SigningKey> key = TRY(key_for(arguments, options));
   options.is_signed = key.has_value();
-  if (arguments.has("--key")) options.key_file = TRY(real_path_of(arguments.last("--key")));
   const std::string out = TRY(out_dir_for(arguments, policy, options.revision));
-  EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
-  // A step must neither read nor write what is written about it.
-  if (std::string place = folder.hide_from(options.surroundings.workspace); !place.empty())
-    options.surroundings.hidden.push_back(std::move(place));
+  EvidenceFolder folder = TRY(make_evidence_folder(options.surroundings, out));
 
   GateConsole console(arguments.has("--quiet"));
   options.on_progress = [&](const gate::Progress& progress) { console.on_progress(progress); };

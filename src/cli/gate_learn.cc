@@ -59,9 +59,7 @@ Result<int> gate_learn(const Arguments& arguments) {
     const std::string parent = TRY(temporary.make());
     out = parent + "/out";
   }
-  EvidenceFolder folder = TRY(EvidenceFolder::make(out, EvidenceFolder::IfThere::Replace));
-  if (std::string place = folder.hide_from(setup.options.surroundings.workspace); !place.empty())
-    setup.options.surroundings.hidden.push_back(std::move(place));
+  EvidenceFolder folder = TRY(make_evidence_folder(setup.options.surroundings, out));
   GateConsole console(arguments.has("--quiet"));
   setup.options.on_progress = [&](const gate::Progress& progress) {
     console.on_progress(progress);

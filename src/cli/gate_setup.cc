@@ -7,8 +7,13 @@
 #include <filesystem>
 
 #include "cli/spec_options.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_place.h"
+#include "hermetic/record/evidence_folder.h"
 #include "hermetic/spec/environment.h"
+#include "hermetic/spec/mount_table.h"
+#include "hermetic/spec/shown_parts.h"
 
 namespace hermetic::cli {
 namespace {
@@ -38,6 +43,27 @@ std::string today() {
   std::tm parts = {};
   ::gmtime_r(&now, &parts);
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+Result<EvidenceFolder> make_evidence_folder(gate::Surroundings& surroundings,
+                                            const std::string& out) {
+  const MountTable mounts = TRY(MountTable::of_this_process());
+  const Found workspace = TRY(look_up_on_host(surroundings.workspace));
+  const FilesystemPath shown = place_of(workspace, mounts);
+  const auto is_hidden = [&](const Found& directory) {
+    return is_strictly_within(directory.real_path, workspace.real_path);
+  };
+  const auto is_seen = [&](const Found& directory) -> Result<bool> {
+    const FilesystemPath place = place_of(directory, mounts);
+    return !is_hidden(directory) && place.device == shown.device &&
+           is_within(place.path, shown.path);
+  };
+  const OwnPlace place = TRY(OwnPlace::find(out));
+  EvidenceFolder folder =
+      TRY(EvidenceFolder::make(place, EvidenceFolder::IfThere::Replace, is_seen));
+  if (std::string hidden = folder.hide_from(workspace.real_path); !hidden.empty())
+    surroundings.hidden.push_back(std::move(hidden));
+  return folder;
 }
 
 Redaction redaction_for(const gate::Policy& policy) {

@@ -21,6 +21,11 @@ struct GateSetup {
 // All but the revision, and what shows its progress.
 [[nodiscard]] Result<GateSetup> gate_setup(const Arguments& arguments);
 
+// The folder of a gate's evidence, made where no step of the workspace gets at it; what lies around
+// it in the workspace is hidden from steps.
+[[nodiscard]] Result<EvidenceFolder> make_evidence_folder(gate::Surroundings& surroundings,
+                                                          const std::string& out);
+
 // Knows the secrets of the caller, and those that the policy gives to its steps.
 [[nodiscard]] Redaction redaction_for(const gate::Policy& policy);
 [[nodiscard]] std::string today();

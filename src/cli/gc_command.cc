@@ -16,7 +16,6 @@
 #include "hermetic/base/text.h"
 #include "hermetic/monitor/control_group.h"
 #include "hermetic/outputs/recovery.h"
-#include "hermetic/record/evidence_folder.h"
 #include "hermetic/workspace/cache.h"
 #include "hermetic/workspace/run_folder.h"
 
@@ -78,8 +77,6 @@ Result<std::vector<Leftover>> collect(const std::vector<std::string>& directorie
   for (const std::string& directory : directories) {
     std::vector<Leftover> more = TRY(recover_abandoned(directory));
     add(std::move(more));
-    for (std::string& evidence : remove_abandoned_evidence(directory))
-      found.push_back({.fate = Leftover::Fate::Removed, .path = std::move(evidence), .detail = ""});
   }
   return found;
 }

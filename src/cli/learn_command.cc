@@ -18,7 +18,6 @@
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "hermetic/backends/linux/observing_backend.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/json_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
@@ -26,6 +25,7 @@
 #include "hermetic/learn/needless.h"
 #include "hermetic/learn/secrets.h"
 #include "hermetic/learn/spec_text.h"
+#include "hermetic/places/own_file.h"
 #include "hermetic/record/redaction.h"
 #include "hermetic/run/event.h"
 #include "hermetic/spec/spec_builder.h"
@@ -69,6 +69,12 @@ Result<std::string> folder_of(const std::string& file) {
   if (::realpath(std::string(parent_of(path)).c_str(), real.data()) == nullptr)
     return system_error(fmt::format("cannot find the folder of '{}'", printable(path)), errno);
   return std::string(real.data());
+}
+
+Result<OwnPlace> place_of_spec(const std::string& file) {
+  OwnPlace place = TRY(OwnPlace::find(file));
+  TRY(place.check_for_file());
+  return place;
 }
 
 std::string verdict(const Lesson& lesson, const Redaction& redaction) {
@@ -143,6 +149,7 @@ Result<int> learn_spec(const Arguments& arguments) {
   const std::string file = arguments.last("--write");
   const std::string here = TRY(folder_of(file));
   const bool to_file = !file.empty() && file != "-";
+  if (to_file) TRY(place_of_spec(file));
   Silence events;
   ObservingBackend observing;
   // What is printed is the spec; what the command prints goes beside it.
@@ -167,7 +174,11 @@ Result<int> learn_spec(const Arguments& arguments) {
     lesson = TRY(learn(std::move(observed), surroundings, here, *proving, events,
                        waiting(arguments, "proving")));
   }
-  if (to_file) TRY(write_file_whole(file, lesson.text));
+  if (to_file) {
+    // The command may have made the directory anew.
+    const OwnPlace place = TRY(place_of_spec(file));
+    TRY(write_own_file(place, lesson.text));
+  }
   if (arguments.has("--json"))
     print(as_json(observation, lesson));
   else if (!to_file)

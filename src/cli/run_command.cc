@@ -17,14 +17,15 @@
 #include "cli/exit_code.h"
 #include "cli/explanation.h"
 #include "cli/forward_signals.h"
+#include "cli/own_places.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "cli/usage_report.h"
 #include "cli/violation_report.h"
 #include "hermetic/backends/none/none_backend.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_file.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/record/outcome_json.h"
 #include "hermetic/spec/quantity.h"
@@ -122,24 +123,6 @@ Result<Outcome> wait_for(Run& run, const Arguments& arguments, const Spec& spec)
   return run.wait();
 }
 
-// What the command makes in its outputs could lead hermetic's own files astray.
-Result<void> check_outside_outputs(const Arguments& arguments, const Spec& spec) {
-  for (const std::string_view option :
-       {"--json", "--keep-failed", "--samples", "--events", "--evidence"}) {
-    const std::string value = arguments.last(option);
-    if (value.empty() || value == "-") continue;
-    const std::string path = TRY(absolute_path(value));
-    const Decision decision = spec.decide(path, Operation::Write);
-    const bool output =
-        decision.tree != nullptr && decision.tree->declaration.kind == TreeKind::Output;
-    if (output)
-      return invalid(fmt::format("{} {} lies inside the output '{}'", option, printable(path),
-                                 printable(decision.tree->declaration.path)),
-                     "choose a place outside the outputs");
-  }
-  return {};
-}
-
 // An audit trail with holes is a failure of hermetic, whatever the command said; it is told, too.
 Result<void> with_exit_code(const Result<void>& closed, int exit_code) {
   if (closed) return {};
@@ -150,12 +133,13 @@ Result<void> with_exit_code(const Result<void>& closed, int exit_code) {
 
 Result<int> run_spec(const Arguments& arguments, Spec spec) {
   TRY(check_known(arguments));
-  TRY(check_outside_outputs(arguments, spec));
+  const OwnPlaces places = TRY(OwnPlaces::find(arguments));
+  TRY(places.check_out_of_reach(spec));
+  TRY(places.check_writable());
   const std::unique_ptr<Backend> backend = TRY(backend_for(arguments, spec));
-  const std::string json_file = arguments.last("--json");
   RunOptions options;
-  options.keep_failed = arguments.last("--keep-failed");
-  options.digest_outputs = !json_file.empty();
+  if (const OwnPlace* place = places.at("--keep-failed")) options.keep_failed = *place;
+  options.digest_outputs = arguments.has("--json");
   observe_what_is_asked(arguments, spec, options);
   options.watch_processes = arguments.has("--by-process");
   if (arguments.has("--usage") || arguments.has("--samples") || options.watch_processes)
@@ -166,10 +150,10 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   const Plan plan = TRY(make_plan(spec, backend->probe()));
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
-  TRY(events.open(arguments));
+  TRY(events.open(arguments, places));
   std::unique_ptr<RunEvidence> evidence;
-  if (arguments.has("--evidence"))
-    evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
+  if (const OwnPlace* place = places.at("--evidence"))
+    evidence = TRY(RunEvidence::begin(*place, arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, sink));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
@@ -193,10 +177,10 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
       complain({.message = "the command asked for no undeclared path that exists"});
   }
   if (arguments.has("--usage")) complain({.message = usage_table(outcome.usage)});
-  if (json_file == "-")
+  if (const OwnPlace* place = places.at("--json"))
+    TRY(write_own_file(*place, outcome_as_json(plan, outcome, exit_code, redaction)));
+  else if (arguments.last("--json") == "-")
     print(outcome_as_json(plan, outcome, exit_code, redaction));
-  else if (!json_file.empty())
-    TRY(write_file_whole(json_file, outcome_as_json(plan, outcome, exit_code, redaction)));
   if (evidence) TRY(with_exit_code(evidence->finish(plan, outcome, exit_code), exit_code));
   TRY(with_exit_code(events.close(), exit_code));
   return exit_code;

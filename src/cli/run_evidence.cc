@@ -5,12 +5,13 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/spec_options.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/record/key_file.h"
 #include "hermetic/record/report_words.h"
+#include "hermetic/spec/reach.h"
 
 namespace hermetic::cli {
 namespace {
@@ -32,6 +33,18 @@ std::string reason_for(const Outcome& outcome, int exit_code) {
                            : failure_of(outcome.ending);
 }
 
+// Refused if the command could get at it.
+Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec) {
+  if (spec.has_env(kKeyVariable))
+    return invalid(
+        fmt::format("the command would get {}, the key that signs its own evidence", kKeyVariable),
+        "take the variable out of environment.pass");
+  if (!arguments.has("--key")) return key_from_environment();
+  const KeyFile file = TRY(KeyFile::open(arguments.last("--key")));
+  TRY(file.check_unseen(spec));
+  return std::optional(file.key());
+}
+
 std::string as_kept(const Captured& stream) {
   return stream.truncated ? stream.text + "\n[hermetic: more was not kept]\n" : stream.text;
 }
@@ -44,37 +57,22 @@ Result<std::optional<SigningKey>> key_from_environment() {
   return std::optional(TRY(SigningKey::from_pem(text, kKeyVariable)));
 }
 
-Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec) {
-  if (spec.has_env(kKeyVariable))
-    return invalid(
-        fmt::format("the command would get {}, the key that signs its own evidence", kKeyVariable),
-        "take the variable out of environment.pass");
-  const std::string file = arguments.last("--key");
-  if (file.empty()) return key_from_environment();
-  SigningKey key = TRY(SigningKey::from_file(file));
-  std::error_code error;
-  const std::string real = std::filesystem::canonical(file, error).string();
-  // A temp has the name only: inside it is empty.
-  const Decision decision = error ? Decision{} : spec.decide(real, Operation::Read);
-  if (decision.allowed && decision.tree != nullptr &&
-      decision.tree->declaration.kind != TreeKind::Temp)
-    return invalid(fmt::format("the command could read '{}', the key that signs its own evidence",
-                               printable(real)),
-                   "keep the key outside the inputs, or except it from them");
-  return std::optional(std::move(key));
-}
-
-Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const Arguments& arguments,
+Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const OwnPlace& place,
+                                                        const Arguments& arguments,
                                                         const Spec& spec,
                                                         const Redaction& redaction,
                                                         RunOptions& options, EventSink& next) {
   std::optional<SigningKey> key = TRY(signing_key(arguments, spec));
-  const std::string path = TRY(absolute_path(arguments.last("--evidence")));
-  EvidenceFolder folder = TRY(EvidenceFolder::make(path, EvidenceFolder::IfThere::Refuse));
+  const Reach reach = TRY(Reach::of(spec));
+  const auto is_seen = [&](const Found& directory) -> Result<bool> {
+    return reach.to_write(directory, Reach::Extent::Itself).has_value();
+  };
+  EvidenceFolder folder =
+      TRY(EvidenceFolder::make(place, EvidenceFolder::IfThere::Refuse, is_seen));
   std::unique_ptr<RunEvidence> evidence(
       new RunEvidence(std::move(folder), std::move(key), spec, redaction, next));
   evidence->origin_ = origin_of(arguments, spec);
-  const std::string events_file = TRY(evidence->folder_.place_of("events.jsonl"));
+  const OwnPlace events_file = TRY(evidence->folder_.place_of("events.jsonl"));
   evidence->events_ = TRY(EventsFile::make(events_file, redaction));
   if (!options.capture_bytes) {  // which the outcome has, otherwise
     for (std::size_t i = 0; i < evidence->copies_.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "hermetic/base/output_relay.h"
+#include "hermetic/places/own_place.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
 #include "hermetic/record/manifest.h"
@@ -18,10 +19,6 @@ namespace hermetic::cli {
 
 // The key of HERMETIC_SIGNING_KEY, or none.
 [[nodiscard]] Result<std::optional<SigningKey>> key_from_environment();
-
-// The key of --key or HERMETIC_SIGNING_KEY, or none. Refused if the command could get at it.
-[[nodiscard]] Result<std::optional<SigningKey>> signing_key(const Arguments& arguments,
-                                                            const Spec& spec);
 
 // Of a run that is a command of a task: what there is to say with names that are the same in every
 // run of it, and everywhere.
@@ -34,8 +31,11 @@ struct TaskEvidence {
 
 class RunEvidence final : public EventSink {
  public:
-  // Makes the folder and connects `options` to it. Both of `spec` and `redaction` outlive it.
-  static Result<std::unique_ptr<RunEvidence>> begin(const Arguments& arguments, const Spec& spec,
+  // Makes the folder and connects `options` to it. Signs with the key of --key or
+  // HERMETIC_SIGNING_KEY, which is refused if the command could get at it. Both of `spec` and
+  // `redaction` outlive it.
+  static Result<std::unique_ptr<RunEvidence>> begin(const OwnPlace& place,
+                                                    const Arguments& arguments, const Spec& spec,
                                                     const Redaction& redaction, RunOptions& options,
                                                     EventSink& next);
 

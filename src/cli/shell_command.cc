@@ -52,6 +52,9 @@ Result<int> run_shell(const Arguments& arguments) {
   draft.environment.pass.insert("TERM");
   draft.environment.set.try_emplace("PS1", "hermetic:\\w$ ");
   const Spec spec = TRY(SpecBuilder(std::move(draft)).build());
+  const OwnPlaces places = TRY(OwnPlaces::find(arguments));
+  TRY(places.check_out_of_reach(spec));
+  TRY(places.check_writable());
   const std::unique_ptr<Backend> backend = TRY(backend_named(arguments.last("--backend")));
   const Plan plan = TRY(make_plan(spec, backend->probe()));
   RunOptions options;
@@ -60,7 +63,7 @@ Result<int> run_shell(const Arguments& arguments) {
   observe_what_is_asked(arguments, spec, options);
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
-  TRY(events.open(arguments));
+  TRY(events.open(arguments, places));
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, events));
   const Outcome outcome = TRY(wait_for(*run, options.interactive));
   TRY(events.close());

@@ -13,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
+#include "cli/own_places.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/stop_signals.h"
@@ -20,16 +21,14 @@
 #include "cli/task_options.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_file.h"
+#include "hermetic/record/key_file.h"
 #include "hermetic/task/batch.h"
 
 namespace hermetic::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool is_per_task(std::string_view option) {
-  return option == "--keep-changes" || option == "--evidence" || option == "--events";
-}
 
 Result<unsigned> count_of(const Arguments& arguments, std::string_view option, unsigned usual) {
   if (!arguments.has(option)) return usual;
@@ -107,20 +106,18 @@ Result<std::string> name_in_folder(const Arguments& arguments, std::string_view 
 
 // As `task run` does it, with what the options ask for in the folder of the task.
 Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Backend& backend,
-                              const RunOptions& wanted, const std::string& folder) {
-  Arguments here = arguments;
-  for (Given& given : here.options)
-    if (is_per_task(given.name)) given.value = folder + "/" + given.value;
+                              const RunOptions& wanted, const OwnFolder& folder) {
+  const OwnPlaces places = TRY(OwnPlaces::find_in(folder, arguments));
   const Spec spec = TRY(task.spec());
   const Plan plan = TRY(make_plan(spec, backend.probe()));
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
-  TRY(events.open(here));
+  TRY(events.open(arguments, places));
   RunOptions options = wanted;
   observe_what_is_asked(arguments, spec, options);
   std::unique_ptr<RunEvidence> evidence;
-  if (arguments.has("--evidence"))
-    evidence = TRY(RunEvidence::begin(here, spec, redaction, options, events));
+  if (const OwnPlace* place = places.at("--evidence"))
+    evidence = TRY(RunEvidence::begin(*place, arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   Finished finished = TRY(task.run(backend, options, sink));
   const Outcome& outcome = finished.outcome;
@@ -133,9 +130,18 @@ Result<Finished> run_recorded(const Arguments& arguments, task::Task& task, Back
   return finished;
 }
 
+// Those that the whole batch has.
+Result<OwnPlaces> shared_places(const Arguments& arguments) {
+  Arguments shared = arguments;
+  std::erase_if(shared.options, [](const Given& given) { return is_per_task(given.name); });
+  return OwnPlaces::find(shared);
+}
+
 Result<task::BatchOptions> batch_options(const Arguments& arguments) {
   task::BatchOptions options;
-  options.folder = TRY(absolute_path(arguments.last("--out")));
+  const std::string out = TRY(absolute_path(arguments.last("--out")));
+  options.folder = TRY(OwnPlace::find(out));
+  TRY(options.folder.check_for_folder());
   options.jobs = TRY(count_of(arguments, "--jobs", std::thread::hardware_concurrency()));
   options.retries = TRY(count_of(arguments, "--retries", options.retries));
   options.exit_code = exit_code_of;
@@ -144,12 +150,14 @@ Result<task::BatchOptions> batch_options(const Arguments& arguments) {
   const std::string events = TRY(name_in_folder(arguments, "--events", "events.jsonl"));
   // Before anything is run: it is not to fail once for each task.
   std::string key;
-  if (arguments.has("--key")) key = TRY(SigningKey::from_file(arguments.last("--key")))
-  .public_key().id();
+  if (arguments.has("--key")) {
+    const KeyFile file = TRY(KeyFile::open(arguments.last("--key")));
+    key = file.key().public_key().id();
+  }
   if (evidence.empty() && events.empty() && !arguments.has("--prove")) return options;
   options.record = fmt::format("{}\n{}\n{}\n{}", evidence, events, arguments.has("--prove"), key);
   options.run = [arguments](task::Task& task, Backend& backend, const RunOptions& wanted,
-                            const std::string& folder) {
+                            const OwnFolder& folder) {
     return run_recorded(arguments, task, backend, wanted, folder);
   };
   return options;
@@ -167,6 +175,9 @@ Result<int> task_batch(const Arguments& arguments) {
       tasks, [](const task::BatchTask& task) { return !task.request.python.lockfile.empty(); });
   if (!installs) TRY(check_lockfile(arguments));
   task::BatchOptions options = TRY(batch_options(arguments));
+  const OwnPlaces places = TRY(shared_places(arguments));
+  TRY(places.check_writable());
+  options.check_places = [&](const Spec& spec) { return places.check_out_of_reach(spec); };
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   task::Batch batch(std::move(tasks), std::move(options), cache, *backend);
@@ -186,8 +197,8 @@ Result<int> task_batch(const Arguments& arguments) {
         {.message = fmt::format(
              "earlier results that belong to no task of '{}' as it is now are kept in '{}': {}",
              printable(file), printable(progress->former_file), progress->set_aside)});
-  if (arguments.has("--metrics"))
-    TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics(batch.durations())));
+  if (const OwnPlace* place = places.at("--metrics"))
+    TRY(write_own_file(*place, task::task_metrics(batch.durations())));
   if (stopped) return system_error("stopped", EINTR, "the same command goes on from here");
   if (!arguments.has("--quiet"))
     print(fmt::format("{} tasks: {} done now, {} before, {} failed, {} of them not the command's\n",

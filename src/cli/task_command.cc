@@ -9,15 +9,15 @@
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
+#include "cli/own_places.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
 #include "cli/task_evidence.h"
 #include "cli/task_options.h"
 #include "cli/violation_report.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_file.h"
 #include "hermetic/task/task_record.h"
-#include "hermetic/workspace/kept_changes.h"
 
 namespace hermetic::cli {
 namespace {
@@ -37,20 +37,15 @@ Result<Outcome> run_plan(Task& task, Backend& backend, const Plan& plan, const R
   });
 }
 
-Result<void> keep_changes(Task& task, const std::string& directory) {
-  const std::string path = TRY(absolute_path(directory));
-  return task.keep_changes(path);
-}
-
 Result<int> run_task(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments));
-  if (arguments.has("--keep-changes"))
-    TRY(check_place_for_changes(arguments.last("--keep-changes")));
-  TRY(check_places_of_records(arguments));
+  const OwnPlaces places = TRY(OwnPlaces::find(arguments));
+  TRY(places.check_writable());
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   Task task = TRY(Task::set_up(request, cache, *backend));
   const Spec spec = TRY(task.spec());
+  TRY(places.check_out_of_reach(spec));
   Finished finished {
     .plan = TRY(make_plan(spec, backend->probe()))
     , .outcome = {}
@@ -58,12 +53,12 @@ Result<int> run_task(const Arguments& arguments) {
   const Plan& plan = finished.plan;
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
-  TRY(events.open(arguments));
+  TRY(events.open(arguments, places));
   RunOptions options;
   observe_what_is_asked(arguments, spec, options);
   std::unique_ptr<RunEvidence> evidence;
-  if (arguments.has("--evidence"))
-    evidence = TRY(RunEvidence::begin(arguments, spec, redaction, options, events));
+  if (const OwnPlace* place = places.at("--evidence"))
+    evidence = TRY(RunEvidence::begin(*place, arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
   finished.outcome = TRY(run_plan(task, *backend, plan, options, sink));
   const Outcome& outcome = finished.outcome;
@@ -72,16 +67,16 @@ Result<int> run_task(const Arguments& arguments) {
       TRY(task::record_of(task, finished, exit_code_of(outcome, plan.on_violation)));
   // A command can see to it that they are not kept; what it did is written down all the same.
   Result<void> kept;
-  if (arguments.has("--keep-changes")) kept = keep_changes(task, arguments.last("--keep-changes"));
+  if (const OwnPlace* place = places.at("--keep-changes")) kept = task.keep_changes(*place);
   if (!kept) record.not_kept = kept.error().message;
   record.certificate = task.clean_up();
   if (const std::string denied = violation_report(outcome.violations, redaction, 5);
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
-  if (arguments.has("--manifest"))
-    TRY(write_file_whole(arguments.last("--manifest"), task_manifest(task, record, outcome)));
-  if (arguments.has("--metrics"))
-    TRY(write_file_whole(arguments.last("--metrics"), task::task_metrics({task.durations()})));
+  if (const OwnPlace* place = places.at("--manifest"))
+    TRY(write_own_file(*place, task_manifest(task, record, outcome)));
+  if (const OwnPlace* place = places.at("--metrics"))
+    TRY(write_own_file(*place, task::task_metrics({task.durations()})));
   if (evidence) {
     const TaskEvidence about = TRY(evidence_of(task));
     TRY(evidence->finish(plan, outcome, record.exit_code, &about));
@@ -97,15 +92,18 @@ Result<int> make_snapshot(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments, NeedsId::No));
   const std::string& name = arguments.words.back();
   if (request.id.empty()) request.id = name;
+  const OwnPlaces places = TRY(OwnPlaces::find(arguments));
+  TRY(places.check_writable());
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   request.scratch = cache.path() + "/preparing";
   Task task = TRY(Task::set_up(request, cache, *backend));
   const Spec spec = TRY(task.spec());
+  TRY(places.check_out_of_reach(spec));
   const Plan plan = TRY(make_plan(spec, backend->probe()));
   const Redaction redaction = redaction_for(plan);
   EventSinks events(redaction);
-  TRY(events.open(arguments));
+  TRY(events.open(arguments, places));
   RunOptions options;
   observe_what_is_asked(arguments, spec, options);
   const Outcome outcome = TRY(run_plan(task, *backend, plan, options, events));

@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/spec_options.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic::cli {
@@ -104,12 +103,6 @@ Result<task::TaskRequest> task_request(const Arguments& arguments, NeedsId needs
                   .cache = arguments.last("--npm-cache")};
   request.python.index = arguments.last("--index");
   return request;
-}
-
-Result<void> check_places_of_records(const Arguments& arguments) {
-  for (const char* option : {"--manifest", "--metrics"})
-    if (arguments.has(option)) TRY(check_place_for_file(arguments.last(option)));
-  return {};
 }
 
 const Subcommand& task_description() {

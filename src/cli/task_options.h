@@ -24,8 +24,4 @@ enum class NeedsId { Yes, No };
 // hermetic task selftest: two runs of one task must have the same hash and leave nothing.
 [[nodiscard]] Result<int> task_selftest(const Arguments& arguments);
 
-// Fails if --manifest or --metrics could not be written when there is something to write: then it
-// would be too late.
-[[nodiscard]] Result<void> check_places_of_records(const Arguments& arguments);
-
 }  // namespace hermetic::cli

@@ -10,10 +10,11 @@
 #include "cli/backends.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/own_places.h"
 #include "cli/spec_options.h"
 #include "cli/task_options.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_file.h"
 #include "hermetic/run/event.h"
 #include "hermetic/task/task_record.h"
 
@@ -61,9 +62,11 @@ bool was_tried(const Outcome& outcome) {
 }
 
 // What an own command does is its own affair; the network is tried before it in any case.
-Result<Round> run_once(const task::TaskRequest& request, bool own_command, Cache& cache,
-                       Backend& backend) {
+Result<Round> run_once(const task::TaskRequest& request, bool own_command, const OwnPlaces& places,
+                       Cache& cache, Backend& backend) {
   task::Task task = TRY(task::Task::set_up(request, cache, backend));
+  const Spec spec = TRY(task.spec());
+  TRY(places.check_out_of_reach(spec));
   print(fmt::format("Hermetic environment created at {}\n", printable(task.scratch_path())));
   print(fmt::format("Worktree SHA: {}\n", task.checkout().commit));
   Silence events;
@@ -105,7 +108,8 @@ Result<int> task_selftest(const Arguments& arguments) {
   Arguments completed = arguments;
   if (!arguments.has("--task-id")) completed.options.push_back({"--task-id", "selftest"});
   task::TaskRequest request = TRY(task_request(completed));
-  TRY(check_places_of_records(arguments));
+  const OwnPlaces places = TRY(OwnPlaces::find(arguments));
+  TRY(places.check_writable());
   const bool own_command = !request.draft.command.empty();
   if (!own_command) request.draft.command = {"python", "-c", kProbe};
   if (!request.seed) request.seed = 123;
@@ -115,19 +119,19 @@ Result<int> task_selftest(const Arguments& arguments) {
   for (int i = 0; i < 2; ++i) {
     print(fmt::format("Running hermetic selftest with task_id={}, seed={}\n", request.id,
                       *request.seed));
-    rounds.push_back(TRY(run_once(request, own_command, cache, *backend)));
+    rounds.push_back(TRY(run_once(request, own_command, places, cache, *backend)));
   }
   const bool same = rounds[0].stable_hash == rounds[1].stable_hash;
   const bool equal = rounds[0].said == rounds[1].said;
   print(fmt::format("STABLE_HASH_MATCH= {}\nOUTPUT_EQ= {}\n", same ? "True" : "False",
                     equal ? "True" : "False"));
   const std::string metrics = task::task_metrics({rounds[0].durations, rounds[1].durations});
-  if (arguments.has("--metrics"))
-    TRY(write_file_whole(arguments.last("--metrics"), metrics));
+  if (const OwnPlace* place = places.at("--metrics"))
+    TRY(write_own_file(*place, metrics));
   else
     print(metrics);
-  if (arguments.has("--manifest"))
-    TRY(write_file_whole(arguments.last("--manifest"), rounds[1].manifest));
+  if (const OwnPlace* place = places.at("--manifest"))
+    TRY(write_own_file(*place, rounds[1].manifest));
   const bool passed = same && equal && rounds[0].ended_well && rounds[1].ended_well &&
                       rounds[0].clean && rounds[1].clean;
   print(passed ? "Selftest passed\n" : "Selftest FAILED\n");

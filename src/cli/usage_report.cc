@@ -85,9 +85,9 @@ std::string usage_table(const Usage& usage) {
   return text;
 }
 
-Result<SamplesFile> SamplesFile::make(const std::string& path) {
-  LineFile file = TRY(LineFile::make(path, "the samples", {}));
-  return SamplesFile(path, std::move(file));
+Result<SamplesFile> SamplesFile::make(const OwnPlace& place) {
+  LineFile file = TRY(LineFile::make(place, "the samples", {}));
+  return SamplesFile(place.path(), std::move(file));
 }
 
 void SamplesFile::write(const Usage& usage) {

@@ -20,7 +20,7 @@ namespace hermetic::cli {
 // The file of --samples: a line as often as there is a sample.
 class SamplesFile {
  public:
-  static Result<SamplesFile> make(const std::string& path);
+  static Result<SamplesFile> make(const OwnPlace& place);
   void write(const Usage& usage);
   // Fails if a line could not be written.
   [[nodiscard]] Result<void> close();

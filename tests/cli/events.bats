@@ -135,11 +135,9 @@ YAML
 @test "a place where it could be led astray is refused before anything runs" {
   run -2 hermetic run --output out --events out/events.jsonl -- touch ran
   [[ $output == *'--events'*'lies inside the output'* ]]
-  echo precious >file
-  ln -s file link
-  run -125 hermetic run --output-file ran --events link -- touch ran
-  [[ $output == *"cannot write the events to 'link'"*'symbolic link'* ]]
-  [ "$(cat file)" = precious ]
+  ln -s out/events.jsonl link
+  run -2 hermetic run --output out --events link -- touch ran
+  [[ $output == *"--events 'link'"*'lies inside the output'* ]]
   run -125 hermetic run --output-file ran --events /no/such/directory/x -- touch ran
   [ ! -e ran ]
   hermetic run --output-file ran --events events.jsonl -- touch ran

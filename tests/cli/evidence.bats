@@ -166,7 +166,7 @@ UNPACK
   [[ $output == *'lies inside the output'* ]]
   run -125 hermetic run --evidence ../e3 --input /no/such/thing -- true || true
   [ ! -e ../e3 ]
-  [ -z "$(find .. -name '.hermetic-evidence')" ]
+  [ -z "$(find .. -name '.hermetic-*')" ]
 }
 
 @test "diff says what differs, and why" {
@@ -333,34 +333,35 @@ EOF
   [ "$status" -ne 124 ]
 }
 
+# How many are being made in ../keep.
+in_the_making() { find ../keep -path '*/.hermetic-*-evidence-*/tree/events.jsonl' | wc -l; }
+
 @test "what a killed run leaves is collected by the next, and by gc; what is alive stays" {
   mkdir ../keep
   "$HERMETIC_PROGRAM" run --quiet --evidence ../keep/alive -- sleep 60 >/dev/null 2>&1 3>&- &
   alive=$!
   "$HERMETIC_PROGRAM" run --quiet --evidence ../keep/dead -- sleep 60 >/dev/null 2>&1 3>&- &
   dead=$!
-  for _ in $(seq 600); do
-    [ "$(find ../keep/.hermetic-evidence -name events.jsonl 2>/dev/null | wc -l)" -eq 2 ] && break
-    sleep 0.1
-  done
-  [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 2 ]
+  for _ in $(seq 600); do [ "$(in_the_making)" -eq 2 ] && break || sleep 0.1; done
+  [ "$(in_the_making)" -eq 2 ]
+  [ -z "$(find ../keep -mindepth 1 -maxdepth 1 -perm /077)" ]
   kill -KILL "$dead"
   wait "$dead" || true
   # Its sandbox takes a moment to be gone.
   for i in $(seq 100); do
     hermetic run --quiet --evidence "../keep/next$i" -- true
-    [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 1 ] && break
+    [ "$(in_the_making)" -eq 1 ] && break
   done
-  [ "$(find ../keep/.hermetic-evidence -name events.jsonl | wc -l)" -eq 1 ]
+  [ "$(in_the_making)" -eq 1 ]
   kill -KILL "$alive"
   wait "$alive" || true
   for _ in $(seq 100); do
     run -0 hermetic gc ../keep
-    [[ $output == *removed*.hermetic-evidence* ]] && break
+    [[ $output == *removed*evidence-* ]] && break
     sleep 0.1
   done
-  [[ $output == *removed*.hermetic-evidence* ]]
-  [ ! -e ../keep/.hermetic-evidence ]
+  [[ $output == *removed*evidence-* ]]
+  [ -z "$(find ../keep -name '.hermetic-*')" ]
   hermetic verify-evidence ../keep/next1
 }
 

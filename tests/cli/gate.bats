@@ -461,7 +461,7 @@ EOF
   [ "$status" -eq 1 ]
   [ ! -e next ]
   hermetic verify-evidence ../out
-  [ ! -e ../.hermetic-evidence ]
+  [ -z "$(find .. -name '.hermetic-*')" ]
 }
 
 # A folder beside the workspace that no step should see, where /tmp is not in the way.
@@ -579,7 +579,7 @@ outputs: [{path: $PWD, publish: in_place, type: directory}]
 EOF
   policy=$PWD/policy.yml
   cat >lie.sh <<EOF
-for file in $PWD/artifacts/.hermetic-evidence/*/logs/honest/stdout.txt; do echo a lie >\$file; done
+for file in $PWD/artifacts/.hermetic-*/tree/logs/honest/stdout.txt; do echo a lie >\$file; done
 echo tried
 EOF
   write_policy 2 <<EOF

@@ -294,7 +294,7 @@ EOF
   # Not where the command could lead them astray, and not lost silently.
   run -2 hermetic run --output out --samples out/x -- true
   run -125 hermetic run --samples /no/such/directory/x -- true
-  [[ $output == *'cannot write the samples'* ]]
+  [[ $output == *"cannot write '/no/such/directory/x'"*'nothing was run'* ]]
   run -125 hermetic run --samples /dev/full --sample-every 20ms -- sleep 0.3
   [[ $output == *'cannot write the samples'* ]]
   # The outcome is told all the same, and who does not read holds nobody up.

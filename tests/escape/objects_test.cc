@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 
 #include "hermetic/outputs/journal.h"
-#include "hermetic/outputs/private_folder.h"
 #include "hermetic/outputs/recovery.h"
+#include "hermetic/places/private_folder.h"
 #include "tests/escape/escape.h"
 #include "tests/unit/spec/mount_namespace.h"
 

@@ -218,9 +218,10 @@ SpecBuilder Scene::builder() const {
   return builder.command({"sh", "-c", script});
 }
 
-RunOptions Scene::options() const {
+Result<RunOptions> Scene::options() const {
   RunOptions options = captured();
-  if (kind_.outputs == Outputs::KeptFailed) options.keep_failed = folder_ + "/kept";
+  if (kind_.outputs == Outputs::KeptFailed)
+    options.keep_failed = TRY(OwnPlace::find(folder_ + "/kept"));
   if (kind_.terminal) {
     options.interactive = true;
     options.observe_files = true;
@@ -258,9 +259,12 @@ std::string Scene::act() const {
   begin_counting();
   {
     Audience events;
-    Result<LinuxBackend> backend = LinuxBackend::make(kind_.mounts);
-    said = backend ? in_words(execute(*spec_, *backend, options(), events))
-                   : "error " + to_string(backend.error());
+    const auto execute_it = [&]() -> Result<Finished> {
+      LinuxBackend backend = TRY(LinuxBackend::make(kind_.mounts));
+      const RunOptions wanted = TRY(options());
+      return execute(*spec_, backend, wanted, events);
+    };
+    said = in_words(execute_it());
   }
   end_counting();
   for (const auto& [number, target] : open_descriptors())

@@ -65,7 +65,7 @@ class Scene {
   [[nodiscard]] const std::map<Role, std::vector<long>>& calls() const { return calls_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] const Spec& spec() const { return *spec_; }
-  [[nodiscard]] RunOptions options() const;
+  [[nodiscard]] Result<RunOptions> options() const;
   [[nodiscard]] Mounts mounts() const { return kind_.mounts; }
 
  private:

@@ -28,12 +28,12 @@ LoweredScript script_of(const Scene& scene) {
       gather_facts(landlock_abi_of_this_kernel(), scene.mounts() == Mounts::Classic).value();
   for (const Publication& publication : plan.publications)
     facts.staging[publication.path] = {.path = std::string(kVaries), .device = 1, .inode = 1};
-  const RunOptions options = scene.options();
+  const RunOptions options = scene.options().value();
   StandardStreams::make({options.standard_input, options.standard_output, options.standard_error},
                         options.interactive)
       .value()
       .describe(facts);
-  facts.watched = watched_in(plan, scene.options());
+  facts.watched = watched_in(plan, options);
   return lower(plan, facts);
 }
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "hermetic/base/file_tree.h"
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {

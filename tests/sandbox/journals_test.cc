@@ -2,8 +2,8 @@
 #include <sys/stat.h>
 
 #include "hermetic/outputs/journal.h"
-#include "hermetic/outputs/private_folder.h"
 #include "hermetic/outputs/recovery.h"
+#include "hermetic/places/private_folder.h"
 #include "tests/sandbox/sandbox.h"
 
 namespace hermetic {

@@ -79,7 +79,7 @@ TEST_F(Outputs, AFailedRunPublishesNothing) {
 
 TEST_F(Outputs, AFailedRunCanBeKept) {
   RunOptions options = captured();
-  options.keep_failed = dir / "kept";
+  options.keep_failed = OwnPlace::find(dir / "kept").value();
   run(shell("echo x >" + dir / "out/x" + "; echo y >" + dir / "file" + "; exit 1")
           .output(dir / "out")
           .output(dir / "file", Publish::Replace, FileType::File),
@@ -142,7 +142,7 @@ TEST_F(Outputs, InPlaceSeesAndChangesWhatIsThere) {
 // A program of a failed run that was kept must not be able to do more than the run.
 TEST_F(Outputs, WhatIsKeptOfAFailedRunIsDisarmed) {
   RunOptions options = captured();
-  options.keep_failed = dir / "kept";
+  options.keep_failed = OwnPlace::find(dir / "kept").value();
   const std::string out = dir / "out";
   const std::string script = "echo x >" + out + "/x; chmod 6755 " + out + "/x; mkfifo " + out +
                              "/fifo; mkdir " + out + "/locked; echo y >" + out +

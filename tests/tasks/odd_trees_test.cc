@@ -100,8 +100,8 @@ TEST_P(OddTrees, ChangesAreKeptOnce) {
   Task task = set_up(backend).value();
   EXPECT_EQ(run_in(task, backend, "echo x >new"), "");
   const TempDir kept;
-  EXPECT_TRUE(task.keep_changes(kept / "changes"));
-  EXPECT_FALSE(task.keep_changes(kept / "again"));
+  EXPECT_TRUE(task.keep_changes(OwnPlace::find(kept / "changes").value()));
+  EXPECT_FALSE(task.keep_changes(OwnPlace::find(kept / "again").value()));
   EXPECT_EQ(names_of(kept.path()), Words{"changes"});
 }
 

@@ -7,12 +7,86 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <utility>
 
+#include "hermetic/base/entries.h"
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
 
 namespace hermetic {
+namespace {
+
+Error cannot_write(const std::string& path, int os_error) {
+  return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);
+}
+
+// A new file that has no name yet, so that nothing of it is left if hermetic is killed; where the
+// file system has no such files, one that has a name that is taken by nothing else.
+class FreshFile {
+ public:
+  static Result<FreshFile> make(int directory, mode_t mode, const std::string& path) {
+    FreshFile file(directory, path);
+    file.file_ = UniqueFd(::openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+    if (file.file_.is_open()) return file;
+    file.temporary_ = TRY(temporary_name());
+    file.file_ = UniqueFd(::openat(directory, file.temporary_.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (file.file_.is_open()) return file;
+    const int os_error = errno;
+    file.temporary_.clear();
+    return cannot_write(path, os_error);
+  }
+
+  FreshFile(const FreshFile&) = delete;
+  FreshFile& operator=(const FreshFile&) = delete;
+  FreshFile(FreshFile&& other) noexcept
+      : directory_(other.directory_),
+        path_(other.path_),
+        file_(std::move(other.file_)),
+        temporary_(std::exchange(other.temporary_, {})) {}
+  FreshFile& operator=(FreshFile&&) = delete;
+  ~FreshFile() {
+    if (!temporary_.empty()) ::unlinkat(directory_, temporary_.c_str(), 0);
+  }
+
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+  [[nodiscard]] UniqueFd take() && { return std::move(file_); }
+
+  Result<void> put_at(const std::string& name) {
+    struct stat old = {};
+    const bool replaces =
+        ::fstatat(directory_, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
+    if (replaces && ::fchmod(file_.get(), old.st_mode & 0777U) != 0)
+      return cannot_write(path_, errno);
+    if (temporary_.empty()) {
+      if (!replaces && name_it(name)) return {};
+      const std::string temporary = TRY(temporary_name());
+      if (!name_it(temporary)) return cannot_write(path_, errno);
+      temporary_ = temporary;
+    }
+    if (::renameat(directory_, temporary_.c_str(), directory_, name.c_str()) != 0)
+      return cannot_write(path_, errno);
+    temporary_.clear();
+    return {};
+  }
+
+ private:
+  FreshFile(int directory, const std::string& path) : directory_(directory), path_(path) {}
+
+  [[nodiscard]] bool name_it(const std::string& name) const {
+    const std::string own = fmt::format("/proc/self/fd/{}", file_.get());
+    return ::linkat(AT_FDCWD, own.c_str(), directory_, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+  int directory_;
+  const std::string& path_;
+  UniqueFd file_;
+  std::string temporary_;  // "" while the file has no name
+};
+
+}  // namespace
 
 Result<std::string> read_whole_file(const std::string& path) {
   // Whoever wrote it may have made it to fill the memory of whoever reads it.
@@ -42,52 +116,50 @@ std::string first_line_of(const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-Result<void> check_place_for_file(const std::string& path) {
-  struct stat status = {};
-  const bool is_there = ::stat(path.c_str(), &status) == 0;
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  int os_error = 0;
-  if (is_there && S_ISDIR(status.st_mode))
-    os_error = EISDIR;
-  else if (::access(is_there && !S_ISREG(status.st_mode) ? path.c_str() : folder.c_str(), W_OK) !=
-           0)
-    os_error = errno;
-  if (os_error == 0) return {};
-  return system_error(fmt::format("cannot write '{}'", printable(path)), os_error,
-                      "nothing was run; make its directory first, or name another one");
+ssize_t write_without_signal(int descriptor, std::string_view text) {
+  sigset_t pipe_signal;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::sigpending(&pending);
+  const bool was_pending = ::sigismember(&pending, SIGPIPE) == 1;
+  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const ssize_t written = ::write(descriptor, text.data(), text.size());
+  const int os_error = errno;
+  const timespec at_once = {};
+  if (written < 0 && os_error == EPIPE && !was_pending)
+    ::sigtimedwait(&pipe_signal, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = os_error;
+  return written;
+}
+
+Result<void> write_file_in(int directory, const std::string& name, std::string_view text,
+                           const std::string& path) {
+  FreshFile file = TRY(FreshFile::make(directory, 0644, path));
+  while (!text.empty()) {
+    const ssize_t written = write_without_signal(file.descriptor(), text);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return cannot_write(path, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return file.put_at(name);
+}
+
+Result<UniqueFd> make_file_in(int directory, const std::string& name, mode_t mode,
+                              const std::string& path) {
+  FreshFile file = TRY(FreshFile::make(directory, mode, path));
+  TRY(file.put_at(name));
+  return std::move(file).take();
 }
 
 Result<void> write_file_whole(const std::string& path, std::string_view text) {
-  const auto failed = [&](int os_error) {
-    return system_error(fmt::format("cannot write '{}'", printable(path)), os_error);
-  };
-  // A pipe or /dev/stdout cannot be renamed over, and nobody reads half of a pipe.
-  struct stat status = {};
-  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  std::string name = special ? path : fmt::format("{}.hermetic-{}", path, ::getpid());
-  const auto open_it = [&] {
-    return UniqueFd(
-        ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0644));
-  };
-  UniqueFd file = open_it();
-  // Of another thread, or of one who had our number and was killed: in a container, all have it.
-  constexpr int kMostOthers = 100;
-  for (int other = 2; !file.is_open() && errno == EEXIST && other < kMostOthers; ++other) {
-    name = fmt::format("{}.hermetic-{}-{}", path, ::getpid(), other);
-    file = open_it();
-  }
-  if (!file.is_open()) return failed(errno);
-  int os_error = 0;
-  while (!text.empty() && os_error == 0) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno != EINTR) os_error = errno;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (os_error == 0 && !special && std::rename(name.c_str(), path.c_str()) != 0) os_error = errno;
-  if (os_error == 0) return {};
-  if (!special) ::unlink(name.c_str());
-  return failed(os_error);
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const UniqueFd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) return cannot_write(path, errno);
+  return write_file_in(directory.get(), path.substr(slash + 1), text, path);
 }
 
 }  // namespace hermetic

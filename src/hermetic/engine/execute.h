@@ -17,6 +17,9 @@ struct Finished {
   [[nodiscard]] bool hermetic() const { return was_hermetic(plan, outcome); }
 };
 
+// Fails with InvalidSpec if the command of `spec` could write to RunOptions::keep_failed.
+[[nodiscard]] Result<void> check_kept_place(const RunOptions& options, const Spec& spec);
+
 // Fails with Unsupported before anything runs if the backend lacks a clause that the spec needs;
 // with System if the sandbox could not be made. A command that fails is no error: see
 // Finished::outcome. Safe to call from several threads at once.

@@ -15,6 +15,7 @@
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
 #include "hermetic/record/report_words.h"
+#include "hermetic/spec/reach.h"
 
 namespace hermetic::gate {
 namespace {
@@ -69,25 +70,24 @@ Result<Prepared> prepare(const Step& step, const Policy& policy, const GateOptio
   return refusal.value_or(unsupported("nothing can run a step here"));
 }
 
-// A temp has the name only: inside it is empty.
-bool reaches(const Spec& spec, const std::string& path, Operation operation) {
-  const Decision decision = spec.decide(path, operation);
-  return decision.allowed && decision.tree != nullptr &&
-         decision.tree->declaration.kind != TreeKind::Temp;
-}
-
 // A step must not get at what signs the evidence about it, nor at where it is made.
 Result<void> check_reach(const Step& step, const Prepared& prepared, const GateOptions& options,
-                         const std::string& place) {
+                         const EvidenceFolder& folder) {
   if (options.is_signed && prepared.detector->assurance != Assurance::Enforced)
     return invalid("nothing keeps the step from the key that signs its own evidence",
                    "sign where steps can be confined, or leave the key out", step.origin);
-  if (!options.key_file.empty() && reaches(prepared.spec, options.key_file, Operation::Read))
-    return invalid(fmt::format("the step could read '{}', the key that signs its own evidence",
-                               printable(options.key_file)),
-                   "keep it outside what the steps see, or use HERMETIC_SIGNING_KEY", step.origin);
-  if (reaches(prepared.spec, place, Operation::Write))
-    return invalid("the step could write where the evidence about it is made",
+  if (options.key_file)
+    if (Result<void> unseen = options.key_file->check_unseen(prepared.spec); !unseen) {
+      Error error = std::move(unseen).error();
+      if (error.origin.line == 0) error.origin = step.origin;
+      return error;
+    }
+  const Found workshop = TRY(folder.workshop());
+  const Reach reach = TRY(Reach::of(prepared.spec));
+  if (const auto way = reach.to_write(workshop, Reach::Extent::Itself))
+    return invalid(fmt::format("the step could write where the evidence about it is made: '{}' in "
+                               "the {}",
+                               printable(way->name), way->through),
                    "give an --out that lies outside its outputs", step.origin);
   return {};
 }
@@ -169,10 +169,10 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   const StepEnvironment environment = environment_of(step, options_.surroundings.environment);
   Result<Prepared> prepared = prepare(step, policy_, options_, environment);
   if (!prepared) return fails(prepared.error());
-  if (Result<void> kept = check_reach(step, *prepared, options_, folder.place()); !kept)
+  if (Result<void> kept = check_reach(step, *prepared, options_, folder); !kept)
     return fails(kept.error());
   const std::string prefix = fmt::format("logs/{}/", step.id);
-  const std::string events_file = TRY(folder.place_of(prefix + "events.jsonl"));
+  const OwnPlace events_file = TRY(folder.place_of(prefix + "events.jsonl"));
   StepSink sink(TRY(EventsFile::make(events_file, redaction_)));
   finished.assurance = prepared->detector->assurance;
   if (policy_.mode == Policy::Mode::Audit) finished.assurance = Assurance::Observed;
@@ -244,7 +244,19 @@ Result<Gate::Finished> Gate::finish(const Step& step, EvidenceFolder& folder) {
   return finished;
 }
 
+// What a step's spec names may be made by a step before it: then it is asked when its turn comes.
+Result<void> Gate::check_reach_of_all(const EvidenceFolder& folder) const {
+  for (const Step& step : policy_.steps) {
+    if (!is_wanted(step)) continue;
+    const StepEnvironment environment = environment_of(step, options_.surroundings.environment);
+    const Result<Prepared> prepared = prepare(step, policy_, options_, environment);
+    if (prepared) TRY(check_reach(step, *prepared, options_, folder));
+  }
+  return {};
+}
+
 Result<Report> Gate::run(EvidenceFolder& folder) {
+  TRY(check_reach_of_all(folder));
   std::vector<const Step*> wanted;
   for (const Step& step : policy_.steps)
     if (is_wanted(step)) wanted.push_back(&step);

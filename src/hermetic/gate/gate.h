@@ -15,8 +15,8 @@
 #include "hermetic/gate/policy.h"
 #include "hermetic/gate/step_spec.h"
 #include "hermetic/record/evidence_folder.h"
+#include "hermetic/record/key_file.h"
 #include "hermetic/record/report.h"
-#include "hermetic/record/signing_key.h"
 #include "hermetic/run/backend.h"
 
 namespace hermetic::gate {
@@ -46,8 +46,8 @@ struct GateOptions {
   std::string today;  // "2026-11-15", for what expires
   std::vector<Detector> detectors;
   Surroundings surroundings;
-  bool is_signed = false;  // what is written down, with a key that no step may see
-  std::string key_file;    // where that is, if it is a file
+  bool is_signed = false;           // what is written down, with a key that no step may see
+  std::optional<KeyFile> key_file;  // where that is, if it is a file
   std::function<void(const Progress&)> on_progress;  // from several threads, one at a time
 };
 
@@ -57,7 +57,8 @@ class Gate {
       : policy_(policy), options_(std::move(options)), redaction_(redaction) {}
 
   // Runs what was asked for and writes logs/STEP/… into the folder as it goes. The steps of the
-  // report stand in the order of the policy. Fails only if evidence cannot be written.
+  // report stand in the order of the policy. Fails if evidence cannot be written, or if a step
+  // could get at it, or at the key: then nothing is run.
   [[nodiscard]] Result<Report> run(EvidenceFolder& folder);
 
   // From any thread: ends what runs, and starts nothing more.
@@ -73,6 +74,7 @@ class Gate {
     Assurance assurance = Assurance::Enforced;
   };
   [[nodiscard]] bool is_wanted(const Step& step) const;
+  [[nodiscard]] Result<void> check_reach_of_all(const EvidenceFolder& folder) const;
   [[nodiscard]] Result<Finished> finish(const Step& step, EvidenceFolder& folder);
   [[nodiscard]] Result<Finished> run_step(const Step& step, EvidenceFolder& folder);
   void tell(const Progress& progress);

@@ -6,7 +6,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 #include "hermetic/plan/plan.h"
 
 namespace hermetic {

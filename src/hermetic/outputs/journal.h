@@ -12,8 +12,8 @@
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/outputs/journal_record.h"
-#include "hermetic/outputs/private_folder.h"
 #include "hermetic/outputs/staging.h"
+#include "hermetic/places/private_folder.h"
 
 namespace hermetic {
 

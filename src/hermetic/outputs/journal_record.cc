@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "hermetic/base/path.h"
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 
 namespace hermetic {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hermetic/base/entries.h"
 #include "hermetic/base/result.h"
-#include "hermetic/outputs/entries.h"
 
 namespace hermetic {
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "hermetic/base/entries.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
-#include "hermetic/outputs/entries.h"
 #include "hermetic/outputs/inspect.h"
 #include "hermetic/outputs/journal.h"
 #include "hermetic/spec/mount_table.h"
@@ -287,10 +287,12 @@ Result<void> publish(Staging& staging) {
   return error;
 }
 
-Result<void> keep_outputs(const Staging& staging, const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
-    return system_error(fmt::format("cannot make the directory '{}'", printable(directory)), errno);
-  const UniqueFd target = TRY(open_directory(AT_FDCWD, directory));
+Result<void> keep_outputs(const Staging& staging, const OwnPlace& place) {
+  const std::string directory(place.name());
+  if (::mkdirat(place.directory(), directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return system_error(fmt::format("cannot make the directory '{}'", printable(place.path())),
+                        errno);
+  const UniqueFd target = TRY(open_directory(place.directory(), directory));
   int number = 0;
   for (const StagedOutput& staged : staging.outputs()) {
     const std::string name = std::to_string(number++);

@@ -3,6 +3,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/outputs/staging.h"
+#include "hermetic/places/own_place.h"
 
 namespace hermetic {
 
@@ -12,8 +13,8 @@ namespace hermetic {
 // journal, or finishes what was done. Abandons the staged trees if something cannot be put back.
 [[nodiscard]] Result<void> publish(Staging& staging);
 
-// Moves or copies the outputs of a failed run into `directory`, as "0", "1"… in the order of the
+// Moves or copies the outputs of a failed run into a folder, as "0", "1"… in the order of the
 // plan.
-[[nodiscard]] Result<void> keep_outputs(const Staging& staging, const std::string& directory);
+[[nodiscard]] Result<void> keep_outputs(const Staging& staging, const OwnPlace& place);
 
 }  // namespace hermetic

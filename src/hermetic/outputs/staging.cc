@@ -15,8 +15,8 @@
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/outputs/journal.h"
-#include "hermetic/outputs/private_folder.h"
 #include "hermetic/outputs/recovery.h"
+#include "hermetic/places/private_folder.h"
 
 namespace hermetic {
 namespace {

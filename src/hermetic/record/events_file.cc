@@ -1,7 +1,6 @@
 #include "hermetic/record/events_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,20 +9,16 @@
 
 namespace hermetic {
 
-Result<EventsFile> EventsFile::make(const std::string& path, const Redaction& redaction) {
-  return make(path, redaction, LineFile::Options{}.most_waiting);
+Result<EventsFile> EventsFile::make(const OwnPlace& place, const Redaction& redaction) {
+  return make(place, redaction, LineFile::Options{}.most_waiting);
 }
 
-Result<EventsFile> EventsFile::make(const std::string& path, const Redaction& redaction,
+Result<EventsFile> EventsFile::make(const OwnPlace& place, const Redaction& redaction,
                                     std::size_t most_waiting) {
-  const LineFile::Options options{.mode = 0600,
-                                  .follow_link = false,
-                                  .patience = std::chrono::milliseconds(200),
-                                  .most_waiting = most_waiting};
-  constexpr std::string_view kWhat = "the events";
-  LineFile file = TRY(path == "-" ? LineFile::copy_of(STDOUT_FILENO, kWhat, options)
-                                  : LineFile::make(path, kWhat, options));
-  return EventsFile(path, std::move(file), redaction);
+  const LineFile::Options options{
+      .mode = 0600, .patience = std::chrono::milliseconds(200), .most_waiting = most_waiting};
+  LineFile file = TRY(LineFile::make(place, "the events", options));
+  return EventsFile(place.path(), std::move(file), redaction);
 }
 
 bool EventsFile::append(const Event& event, std::uint64_t sequence) {

@@ -20,11 +20,11 @@ namespace hermetic {
 
 class EventsFile {
  public:
-  // "-" is standard output. `redaction` outlives the file. A new file is for its owner only: what
-  // is struck out of command lines is a net, and others have no business with the rest.
-  static Result<EventsFile> make(const std::string& path, const Redaction& redaction);
+  // `redaction` outlives the file. A new file is for its owner only: what is struck out of command
+  // lines is a net, and others have no business with the rest.
+  static Result<EventsFile> make(const OwnPlace& place, const Redaction& redaction);
   // For tests: a bound that is soon reached.
-  static Result<EventsFile> make(const std::string& path, const Redaction& redaction,
+  static Result<EventsFile> make(const OwnPlace& place, const Redaction& redaction,
                                  std::size_t most_waiting);
 
   // Waits in memory until there is enough to write, half a second has passed, or it was a denial.

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "hermetic/base/entries.h"
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/places/own_place.h"
+#include "hermetic/places/private_folder.h"
 #include "hermetic/record/statements.h"
 
 namespace hermetic {
@@ -23,9 +28,6 @@ inline constexpr std::string_view kVolatileAttestationFile = "volatile.intoto.js
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kReportFile = "report.json";
 
-// Beside the folder, where it is made.
-inline constexpr std::string_view kWorkshop = ".hermetic-evidence";
-
 class EvidenceFolder {
  public:
   enum class IfThere {
@@ -33,46 +35,51 @@ class EvidenceFolder {
     Replace,  // if it is evidence, too; what is anything else is refused
   };
 
-  // Makes a folder beside `path` under a name of its own. Fails early, before anything has run, if
-  // `path` is taken or cannot be made.
-  static Result<EvidenceFolder> make(const std::string& path, IfThere if_there);
+  // Whether a command could see or change what is made in this directory.
+  using IsSeen = std::function<Result<bool>(const Found& directory)>;
+
+  // Makes the parents of `place`, and a private folder in the nearest of them, or in a directory
+  // for temporary files if `is_seen` says that a command would get at it. Fails early, before
+  // anything has run, if the place is taken or cannot be made.
+  static Result<EvidenceFolder> make(OwnPlace place, IfThere if_there, const IsSeen& is_seen);
   EvidenceFolder(EvidenceFolder&& other) noexcept;
   EvidenceFolder& operator=(EvidenceFolder&&) = delete;
   ~EvidenceFolder();  // removes it, unless it was published
 
   // Where a file is until the folder is published. Makes the folders that lead to it.
-  [[nodiscard]] Result<std::string> place_of(const std::string& name);
-  [[nodiscard]] Result<void> write(const std::string& name, std::string_view text);
+  [[nodiscard]] Result<OwnPlace> place_of(const std::string& name) const;
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
   // Of every file that is there, by name. Fails on what is no file or folder.
   [[nodiscard]] Result<std::map<std::string, Subject>> files() const;
 
   [[nodiscard]] Result<void> publish();
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const std::string& place() const { return place_; }  // until it is published
-  // What to hide so that nobody in `workspace` gets at it; the same in each run. "" if it lies
-  // elsewhere.
+  [[nodiscard]] const std::string& path() const { return place_.path(); }
+  // Where it is made, until it is published.
+  [[nodiscard]] Result<Found> workshop() const;
+  // What to hide from commands that work in `workspace`, a real path, so that none gets at evidence
+  // that is there already: the directory around it. "" if that is not inside the workspace.
   [[nodiscard]] std::string hide_from(const std::string& workspace) const;
 
  private:
-  EvidenceFolder(std::string path, std::string place, UniqueFd living, IfThere if_there)
-      : path_(std::move(path)),
-        place_(std::move(place)),
-        living_(std::move(living)),
-        if_there_(if_there) {}
+  EvidenceFolder(OwnPlace place, IfThere if_there, UniqueFd base, PrivateFolder folder,
+                 UniqueFd tree)
+      : place_(std::move(place)),
+        if_there_(if_there),
+        base_(std::move(base)),
+        folder_(std::move(folder)),
+        tree_(std::move(tree)) {}
 
-  void leave_workshop() const;
+  [[nodiscard]] Result<UniqueFd> folder_of(const std::string& name) const;
+  [[nodiscard]] Result<void> check_still_there() const;
 
-  std::string path_;
-  std::string place_;  // "" once it is published
-  UniqueFd living_;    // of the place: locked as long as somebody works there
+  OwnPlace place_;
   IfThere if_there_;
+  UniqueFd base_;  // the directory in which the private folder is; closed once that is gone
+  PrivateFolder folder_;
+  UniqueFd tree_;
 };
 
 // The same for a folder that is finished: name, digest. A link is an error, for it leads elsewhere.
 [[nodiscard]] Result<std::map<std::string, Subject>> files_in(const std::string& folder);
-
-// What killed runs have left beside their evidence, in `parent`: removed, and named. What is being
-// made there stays. The next evidence in the same folder does the same.
-[[nodiscard]] std::vector<std::string> remove_abandoned_evidence(const std::string& parent);
 
 }  // namespace hermetic

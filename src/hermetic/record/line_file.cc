@@ -9,58 +9,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <csignal>
 
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/own_file.h"
 
 namespace hermetic {
-namespace {
-
-// A reader that has gone is an error like any other, and no signal that ends the caller.
-ssize_t write_without_signal(int descriptor, std::string_view text) {
-  sigset_t pipe_signal;
-  sigset_t before;
-  sigset_t pending;
-  ::sigemptyset(&pipe_signal);
-  ::sigaddset(&pipe_signal, SIGPIPE);
-  ::sigpending(&pending);
-  const bool was_pending = ::sigismember(&pending, SIGPIPE) == 1;
-  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  const ssize_t written = ::write(descriptor, text.data(), text.size());
-  const int os_error = errno;
-  const timespec at_once = {};
-  if (written < 0 && os_error == EPIPE && !was_pending)
-    ::sigtimedwait(&pipe_signal, nullptr, &at_once);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = os_error;
-  return written;
-}
-
-}  // namespace
-
 LineFile::LineFile(UniqueFd file, const Options& options)
     : file_(std::move(file)), options_(options) {
   struct stat status = {};
   regular_ = ::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-Result<LineFile> LineFile::make(const std::string& path, std::string_view what,
+Result<LineFile> LineFile::make(const OwnPlace& place, std::string_view what,
                                 const Options& options) {
-  // Opening a fifo that nobody reads would wait for a reader.
-  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-                    (options.follow_link ? 0 : O_NOFOLLOW);
-  UniqueFd file(::open(path.c_str(), flags, options.mode));
-  if (!file.is_open())
-    return system_error(fmt::format("cannot write {} to '{}'", what, printable(path)), errno,
-                        errno == ELOOP ? "it is a symbolic link; name the file itself" : "");
-  return LineFile(std::move(file), options);
-}
-
-Result<LineFile> LineFile::copy_of(int descriptor, std::string_view what, const Options& options) {
-  UniqueFd file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-  if (!file.is_open())
-    return system_error(fmt::format("cannot write {} to descriptor {}", what, descriptor), errno);
-  return LineFile(std::move(file), options);
+  Result<UniqueFd> file = open_own_file(place, options.mode);
+  if (file) return LineFile(std::move(*file), options);
+  return system_error(fmt::format("cannot write {} to '{}'", what, printable(place.path())),
+                      file.error().os_error, file.error().hint);
 }
 
 bool LineFile::append(std::string_view line) {

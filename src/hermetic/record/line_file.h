@@ -15,6 +15,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/places/own_place.h"
 
 namespace hermetic {
 
@@ -22,16 +23,13 @@ class LineFile {
  public:
   struct Options {
     mode_t mode = 0644;                       // of a file that is not there yet
-    bool follow_link = true;                  // if the name itself is one
     std::chrono::milliseconds patience = {};  // with a pipe that is full, once until it is read
     std::size_t most_waiting = std::size_t{64} << 10U;  // bytes, but for a single longer line
   };
 
   // `what` is in the error: "the samples".
-  static Result<LineFile> make(const std::string& path, std::string_view what,
+  static Result<LineFile> make(const OwnPlace& place, std::string_view what,
                                const Options& options);
-  // A copy of a descriptor that stays open, such as standard output.
-  static Result<LineFile> copy_of(int descriptor, std::string_view what, const Options& options);
 
   // The line has its newline. False if there was no room for it: it is lost.
   [[nodiscard]] bool append(std::string_view line);

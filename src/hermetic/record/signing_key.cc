@@ -67,20 +67,21 @@ Error not_a_key(std::string_view what, std::string_view source) {
                  "make a pair with 'hermetic key new FILE'");
 }
 
-Result<std::string> read_small_file(const std::string& path, bool private_key) {
+enum class Secret { Yes, No };
+
+Result<std::string> read_small_file(int file, const std::string& path, Secret secret) {
   const auto failed = [&](int os_error) {
     return system_error(fmt::format("cannot read the key '{}'", printable(path)), os_error);
   };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status = {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return failed(errno);
-  if (private_key && (status.st_mode & 0077) != 0)
+  if (::fstat(file, &status) != 0) return failed(errno);
+  if (secret == Secret::Yes && (status.st_mode & 0077) != 0)
     return invalid(fmt::format("the private key '{}' can be read by others", printable(path)),
                    fmt::format("chmod 600 {}, and make a new one if anybody has", printable(path)));
   std::string text;
   std::array<char, 4096> block;
   for (;;) {
-    const ssize_t size = ::read(file.get(), block.data(), block.size());
+    const ssize_t size = ::read(file, block.data(), block.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return failed(errno);
     if (size == 0) return text;
@@ -101,7 +102,11 @@ Result<PublicKey> PublicKey::from_pem(std::string_view pem, std::string_view sou
 }
 
 Result<PublicKey> PublicKey::from_file(const std::string& path) {
-  return from_pem(TRY(read_small_file(path, false)), fmt::format("'{}'", path));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open())
+    return system_error(fmt::format("cannot read the key '{}'", printable(path)), errno);
+  const std::string pem = TRY(read_small_file(file.get(), path, Secret::No));
+  return from_pem(pem, fmt::format("'{}'", path));
 }
 
 bool PublicKey::verifies(std::string_view text, std::string_view signature) const {
@@ -144,8 +149,9 @@ Result<SigningKey> SigningKey::from_pem(std::string_view pem, std::string_view s
   return SigningKey(std::move(key));
 }
 
-Result<SigningKey> SigningKey::from_file(const std::string& path) {
-  return from_pem(TRY(read_small_file(path, true)), fmt::format("'{}'", path));
+Result<SigningKey> SigningKey::from_open_file(int file, const std::string& path) {
+  const std::string pem = TRY(read_small_file(file, path, Secret::Yes));
+  return from_pem(pem, fmt::format("'{}'", path));
 }
 
 std::string SigningKey::sign(std::string_view text) const {

@@ -35,8 +35,8 @@ class SigningKey {
   static Result<SigningKey> make_new();
   // "-----BEGIN PRIVATE KEY-----", not encrypted.
   static Result<SigningKey> from_pem(std::string_view pem, std::string_view source);
-  // Refuses a file that others may read.
-  static Result<SigningKey> from_file(const std::string& path);
+  // Refuses a file that others may read. `path` is for the error.
+  static Result<SigningKey> from_open_file(int file, const std::string& path);
 
   [[nodiscard]] std::string sign(std::string_view text) const;  // 64 bytes
   [[nodiscard]] PublicKey public_key() const;

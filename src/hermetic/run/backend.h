@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "hermetic/base/result.h"
+#include "hermetic/places/own_place.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
 #include "hermetic/run/outcome.h"
@@ -27,7 +28,7 @@ struct RunOptions {
   // Keep what the command writes, up to so many bytes a stream, instead of passing it on.
   std::optional<std::size_t> capture_bytes = {};
   // A directory, made if missing, that gets the outputs of a run that did not succeed.
-  std::string keep_failed = {};
+  std::optional<OwnPlace> keep_failed = {};
   // Have EventSink::on_sample() called this often; none: never.
   std::optional<std::chrono::milliseconds> sample_every = {};
   // Between the request to end (SIGTERM) and the end (SIGKILL) when the time is over.

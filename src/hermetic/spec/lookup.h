@@ -42,7 +42,7 @@ struct Found {
 
 using Lookup = std::function<Result<Found>(std::string_view path)>;
 
-// Asks this host's file system.
+// Asks this host's file system. The path is absolute; ".." means what it means to the kernel.
 [[nodiscard]] Result<Found> look_up_on_host(std::string_view path);
 
 // Asks nothing: every path is taken for an existing directory without links. For specs that are

@@ -31,13 +31,6 @@ struct OwnFolder {
   Inside inside;
 };
 
-FilesystemPath place_of(const Found& found, const MountTable& mounts) {
-  FilesystemPath place = mounts.locate(found.existing_path, found.mount_id);
-  if (!found.exists())
-    place.path = join(place.path, relative_to(found.real_path, found.existing_path));
-  return place;
-}
-
 std::vector<Written> written_trees(const std::vector<Tree>& trees) {
   std::vector<Written> written;
   for (const Tree& tree : trees) {

@@ -28,10 +28,16 @@ std::string describe(const Declaration& declaration) {
   return text;
 }
 
+FilesystemPath place_of(const Found& found, const MountTable& mounts) {
+  FilesystemPath place = mounts.locate(found.existing_path, found.mount_id);
+  if (!found.exists())
+    place.path = join(place.path, relative_to(found.real_path, found.existing_path));
+  return place;
+}
+
 void add_shown_parts(const Tree& tree, const MountTable& mounts, ShownParts& regions) {
   const Found& found = tree.found;
-  FilesystemPath own = mounts.locate(found.existing_path, found.mount_id);
-  if (!found.exists()) own.path = join(own.path, relative_to(found.real_path, found.existing_path));
+  const FilesystemPath own = place_of(found, mounts);
   regions[own.device].push_back(shown_at(tree, found.real_path, own.path));
   for (const Mount* mount : mounts.below(found.real_path))
     regions[mount->device].push_back(shown_at(tree, mount->point, mount->root));

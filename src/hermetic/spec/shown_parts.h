@@ -26,6 +26,9 @@ using ShownParts = std::map<std::string, std::vector<Region>>;
 // The parts of file systems that a tree shows: its own, and those mounted below it.
 void add_shown_parts(const Tree& tree, const MountTable& mounts, ShownParts& parts);
 
+// Where an object lies in its file system; a path that does not exist yet, where it will.
+[[nodiscard]] FilesystemPath place_of(const Found& found, const MountTable& mounts);
+
 // "input '/w' (a.yaml:3)"
 [[nodiscard]] std::string describe(const Declaration& declaration);
 

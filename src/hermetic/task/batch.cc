@@ -1,22 +1,22 @@
 #include "hermetic/task/batch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/digest.h"
 #include "hermetic/base/file_text.h"
-#include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/base/work_at_once.h"
 #include "hermetic/record/usage_json.h"
 #include "hermetic/run/event.h"
+#include "hermetic/spec/reach.h"
 
 namespace hermetic::task {
 namespace {
@@ -71,9 +71,11 @@ Result<Task> Batch::set_up(std::size_t place) {
 Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, Attempt& attempt) {
   const BatchTask& task = tasks_[place];
   Task prepared = TRY(set_up(place));
-  const std::string folder = results_->making(name);
-  if (::mkdir(folder.c_str(), 0755) != 0)
-    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
+  const Spec spec = TRY(prepared.spec());
+  const Reach reach = TRY(Reach::of(spec));
+  TRY(options_.folder.check_out_of_reach(reach, "--out", Reach::Extent::WithWhatLiesInIt));
+  if (options_.check_places) TRY(options_.check_places(spec));
+  const OwnFolder folder = TRY(results_->make(name));
   RunOptions options;
   options.standard_input = -1;
   options.capture_bytes = options_.capture_bytes;
@@ -88,16 +90,21 @@ Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, 
   const Outcome& outcome = finished.outcome;
   TaskRecord record =
       TRY(record_of(prepared, finished, options_.exit_code(outcome, finished.plan.on_violation)));
-  if (!options_.keep_changes.empty())
-    if (Result<void> kept = prepared.keep_changes(folder + "/" + options_.keep_changes); !kept) {
+  if (!options_.keep_changes.empty()) {
+    const OwnPlace changes = TRY(OwnPlace::in_folder(folder, options_.keep_changes));
+    if (Result<void> kept = prepared.keep_changes(changes); !kept) {
       // Not the command's doing.
       if (kept.error().kind == Error::Kind::System) return std::move(kept).error();
       record.not_kept = kept.error().message;
     }
+  }
   record.certificate = prepared.clean_up();
-  TRY(write_file_whole(folder + "/manifest.json", task_manifest(prepared, record, outcome)));
-  TRY(write_file_whole(folder + "/stdout.txt", outcome.standard_output.text));
-  TRY(write_file_whole(folder + "/stderr.txt", outcome.standard_error.text));
+  const std::array<std::pair<const char*, std::string>, 3> files = {
+      {{"manifest.json", task_manifest(prepared, record, outcome)},
+       {"stdout.txt", outcome.standard_output.text},
+       {"stderr.txt", outcome.standard_error.text}}};
+  for (const auto& [file, text] : files)
+    TRY(write_file_in(folder.descriptor.get(), file, text, join(folder.path, file)));
   const Durations& durations = prepared.durations();
   json line = line_for(task, work_[place], attempt.count, record.failure);
   const json facts = {
@@ -150,7 +157,7 @@ void Batch::run_task(std::size_t place) {
     attempt.can_get_better = true;
     Result<BatchResult> result = try_task(place, name, attempt);
     if (result && !attempt.was_cut_short) return add(place, *result);
-    (void)remove_tree(AT_FDCWD, results_->making(name));
+    results_->give_up(name);
     if (stopper_.is_stopped()) return;  // it was ended, not done
     const Error& error = result.error();
     const bool try_again = attempt.can_get_better && error.kind != Error::Kind::InvalidSpec;

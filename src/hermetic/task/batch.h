@@ -30,16 +30,18 @@ struct BatchTask {
                                                          const TaskRequest& usual);
 
 struct BatchOptions {
-  std::string folder;  // results.jsonl, and a folder for each task with its manifest and streams
+  OwnPlace folder;  // results.jsonl, and a folder for each task with its manifest and streams
   unsigned jobs = 1;
   unsigned retries = 1;  // of what failed because something could not be made; never of a command
   std::string keep_changes =
       {};  // the name of what keeps them in the folder of a task; "": nothing
   std::size_t capture_bytes = std::size_t{1} << 20U;  // a stream
   std::function<int(const Outcome& outcome, OnViolation policy)> exit_code;
+  // Fails if the command of a task could write to what else is written about the batch.
+  std::function<Result<void>(const Spec& spec)> check_places = {};
   // Runs the command of a task; what it writes down about it goes into `folder`. None: Task::run().
   std::function<Result<Finished>(Task& task, Backend& backend, const RunOptions& options,
-                                 const std::string& folder)>
+                                 const OwnFolder& folder)>
       run = {};
   // What that writes down: who wants something else written has another result.
   std::string record = {};

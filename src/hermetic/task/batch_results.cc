@@ -17,6 +17,7 @@
 
 #include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/bounded_json.h"
 
@@ -25,7 +26,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kMaking = ".making-";       // before the name of a folder
+constexpr std::string_view kMaking = ".making-";  // before the name of a folder
+constexpr const char* kResults = "results.jsonl";
+constexpr const char* kFormer = "former.jsonl";
 constexpr std::string_view kBegin = "{\"attempts\":";  // of every line: keys are sorted
 
 std::optional<Failure> failure_named(const std::string& name) {
@@ -84,31 +87,6 @@ std::string lines_of(const std::vector<std::optional<BatchResult>>& results) {
   return text;
 }
 
-bool is_there(const std::string& path) {
-  struct stat status = {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
-
-Result<std::string> read_if_there(const std::string& path) {
-  struct stat status = {};
-  if (::lstat(path.c_str(), &status) != 0) return std::string();
-  // What it leads to is replaced by nobody here.
-  if (S_ISLNK(status.st_mode))
-    return invalid(fmt::format("'{}' is a link", printable(path)),
-                   "name another folder with --out; nothing was changed here");
-  return read_whole_file(path);
-}
-
-// What a batch that was killed has not finished. Nobody else is here.
-Result<void> remove_unfinished(const std::string& folder) {
-  const UniqueFd directory = TRY(open_directory(AT_FDCWD, folder));
-  for (const std::string& name : TRY(names_in(directory.get())))
-    if (name.starts_with(kMaking) || name.starts_with("results.jsonl.hermetic-") ||
-        name.starts_with("former.jsonl.hermetic-"))
-      TRY(remove_tree(directory.get(), name));
-  return {};
-}
-
 }  // namespace
 
 Result<std::vector<BatchResult>> parse_results(std::string_view text, const std::string& file) {
@@ -131,20 +109,48 @@ Result<std::vector<BatchResult>> parse_results(std::string_view text, const std:
   return results;
 }
 
-Result<BatchResults> BatchResults::open(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
-  BatchResults results(folder);
-  results.lock_ = TRY(open_directory(AT_FDCWD, folder + "/."));
-  if (::flock(results.lock_.get(), LOCK_EX | LOCK_NB) != 0)
-    return unsupported(fmt::format("another batch works in '{}'", printable(folder)),
+Result<BatchResults> BatchResults::open(const OwnPlace& place) {
+  const std::string name(place.name());
+  if (::mkdirat(place.directory(), name.c_str(), 0755) != 0 && errno != EEXIST)
+    return system_error(fmt::format("cannot make '{}'", printable(place.path())), errno);
+  BatchResults results(place.path());
+  results.directory_ = TRY(open_directory(place.directory(), name));
+  if (::flock(results.directory_.get(), LOCK_EX | LOCK_NB) != 0)
+    return unsupported(fmt::format("another batch works in '{}'", printable(place.path())),
                        "wait for it, or choose another folder");
-  results.text_ = TRY(read_if_there(results.file()));
+  results.text_ = TRY(results.read_if_there(kResults));
   results.found_ = TRY(parse_results(results.text_, results.file()));
-  const std::string former = TRY(read_if_there(results.former_file()));
+  const std::string former = TRY(results.read_if_there(kFormer));
   results.former_ = TRY(parse_results(former, results.former_file()));
-  TRY(remove_unfinished(folder));
+  TRY(results.remove_unfinished());
   return results;
+}
+
+bool BatchResults::is_there(const std::string& name) const {
+  struct stat status = {};
+  return ::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<std::string> BatchResults::read_if_there(const std::string& name) const {
+  struct stat status = {};
+  if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::string();
+  // What it leads to is replaced by nobody here.
+  if (S_ISLNK(status.st_mode))
+    return invalid(fmt::format("'{}/{}' is a link", printable(folder_), name),
+                   "name another folder with --out; nothing was changed here");
+  return read_whole_file(fmt::format("/proc/self/fd/{}/{}", directory_.get(), name));
+}
+
+// What a batch that was killed has not finished. Nobody else is here.
+Result<void> BatchResults::remove_unfinished() const {
+  for (const std::string& name : TRY(names_in(directory_.get())))
+    if (name.starts_with(kMaking)) TRY(remove_tree(directory_.get(), name));
+  return {};
+}
+
+Result<void> BatchResults::write(const std::string& name, std::string_view text) const {
+  return write_file_in(directory_.get(), name, text, join(folder_, name));
 }
 
 // Each place gets the result of equal work, if there is one. Returns those that are left over. Of
@@ -183,7 +189,7 @@ Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
     if (folders_.insert(result.folder).second) all.push_back(result);
   // What somebody has removed is not done any more.
   std::erase_if(all, [this](const BatchResult& result) {
-    return !result.folder.empty() && !is_there(folder_ + "/" + result.folder + "/manifest.json");
+    return !result.folder.empty() && !is_there(result.folder + "/manifest.json");
   });
   const std::vector<BatchResult> others = assign(std::move(all), wanted);
   std::string former_text = lines_of(former_);
@@ -192,19 +198,18 @@ Result<void> BatchResults::resume(const std::vector<Wanted>& wanted) {
     former_text += result.line + "\n";
     ++set_aside_;
   }
-  if (set_aside_ != 0) TRY(write_file_whole(former_file(), former_text));
-  if (const std::string text = lines_of(results_); text != text_)
-    TRY(write_file_whole(file(), text));
+  if (set_aside_ != 0) TRY(write(kFormer, former_text));
+  if (const std::string text = lines_of(results_); text != text_) TRY(write(kResults, text));
   text_.clear();
   former_.clear();
   if (const std::string text = lines_of(others); text != former_text) {
     if (!text.empty())
-      TRY(write_file_whole(former_file(), text));
-    else if (::unlink(former_file().c_str()) != 0 && errno != ENOENT)
+      TRY(write(kFormer, text));
+    else if (::unlinkat(directory_.get(), kFormer, 0) != 0 && errno != ENOENT)
       return system_error(fmt::format("cannot remove '{}'", printable(former_file())), errno);
   }
-  appending_ = UniqueFd(
-      ::open(file().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  appending_ = UniqueFd(::openat(directory_.get(), kResults,
+                                 O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!appending_.is_open())
     return system_error(fmt::format("cannot write '{}'", printable(file())), errno);
   return {};
@@ -214,14 +219,23 @@ std::string BatchResults::new_folder(std::size_t number, const std::string& task
   const std::string usual = fmt::format("{:06}-{}", number, task_id);
   std::string name = usual;
   // A former result may have it, or somebody who is not of this batch.
-  for (unsigned i = 2; folders_.contains(name) || is_there(folder_ + "/" + name); ++i)
+  for (unsigned i = 2; folders_.contains(name) || is_there(name); ++i)
     name = fmt::format("{}-{}", usual, i);
   folders_.insert(name);
   return name;
 }
 
-std::string BatchResults::making(const std::string& name) const {
-  return fmt::format("{}/{}{}", folder_, kMaking, name);
+Result<OwnFolder> BatchResults::make(const std::string& name) const {
+  const std::string making = std::string(kMaking) + name;
+  OwnFolder folder{.path = join(folder_, making), .descriptor = {}};
+  if (::mkdirat(directory_.get(), making.c_str(), 0755) != 0)
+    return system_error(fmt::format("cannot make '{}'", printable(folder.path)), errno);
+  folder.descriptor = TRY(open_directory(directory_.get(), making));
+  return folder;
+}
+
+void BatchResults::give_up(const std::string& name) const {
+  (void)remove_tree(directory_.get(), std::string(kMaking) + name);
 }
 
 Result<void> BatchResults::append(std::string_view text) {
@@ -244,12 +258,14 @@ Result<void> BatchResults::append(std::string_view text) {
 }
 
 Result<void> BatchResults::add(std::size_t place, BatchResult result) {
-  const std::string folder = folder_ + "/" + result.folder;
-  if (!result.folder.empty() && ::rename(making(result.folder).c_str(), folder.c_str()) != 0)
-    return system_error(fmt::format("cannot make '{}'", printable(folder)), errno);
+  const std::string& folder = result.folder;
+  const std::string making = std::string(kMaking) + folder;
+  const int directory = directory_.get();
+  if (!folder.empty() && ::renameat(directory, making.c_str(), directory, folder.c_str()) != 0)
+    return system_error(fmt::format("cannot make '{}'", printable(join(folder_, folder))), errno);
   in_order_ = false;
   if (Result<void> written = append(result.line + "\n"); !written) {
-    if (!result.folder.empty()) (void)remove_tree(AT_FDCWD, folder);
+    if (!folder.empty()) (void)remove_tree(directory, folder);
     return written;
   }
   results_[place] = std::move(result);
@@ -258,7 +274,7 @@ Result<void> BatchResults::add(std::size_t place, BatchResult result) {
 
 Result<void> BatchResults::finish() {
   if (in_order_) return {};
-  TRY(write_file_whole(file(), lines_of(results_)));
+  TRY(write(kResults, lines_of(results_)));
   in_order_ = true;
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/places/own_place.h"
 #include "hermetic/task/task_record.h"
 
 namespace hermetic::task {
@@ -38,8 +39,8 @@ class BatchResults {
     std::string digest;
   };
 
-  // Makes the folder if it is not there. One batch at a time has it.
-  static Result<BatchResults> open(const std::string& folder);
+  // Makes the folder if it is not there, and holds it open. One batch at a time has it.
+  static Result<BatchResults> open(const OwnPlace& place);
 
   // Finds out which of it is done. Places are those in `wanted` from now on.
   [[nodiscard]] Result<void> resume(const std::vector<Wanted>& wanted);
@@ -52,10 +53,12 @@ class BatchResults {
   [[nodiscard]] std::size_t set_aside() const { return set_aside_; }
   [[nodiscard]] std::string former_file() const { return folder_ + "/former.jsonl"; }
 
-  // A name for the folder of a result that nobody has. Until the result is added, what belongs into
-  // the folder is in making().
+  // A name for the folder of a result that nobody has.
   [[nodiscard]] std::string new_folder(std::size_t number, const std::string& task_id);
-  [[nodiscard]] std::string making(const std::string& name) const;
+  // Makes the folder. Until the result is added it has another name.
+  [[nodiscard]] Result<OwnFolder> make(const std::string& name) const;
+  // Removes what was made of it.
+  void give_up(const std::string& name) const;
 
   // On disk when it returns.
   [[nodiscard]] Result<void> add(std::size_t place, BatchResult result);
@@ -69,9 +72,13 @@ class BatchResults {
   std::vector<BatchResult> assign(std::vector<BatchResult> found,
                                   const std::vector<Wanted>& wanted);
   Result<void> append(std::string_view text);
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
+  [[nodiscard]] Result<std::string> read_if_there(const std::string& name) const;
+  [[nodiscard]] bool is_there(const std::string& name) const;
+  [[nodiscard]] Result<void> remove_unfinished() const;
 
   std::string folder_;
-  UniqueFd lock_;
+  UniqueFd directory_;  // holds the lock
   UniqueFd appending_;
   std::string text_;                 // of the file, as it was found
   std::vector<BatchResult> found_;   // in the file

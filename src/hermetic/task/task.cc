@@ -248,24 +248,24 @@ Result<void> Task::check_done(std::string_view doing) const {
 }
 
 // It stays as it is until they are kept.
-Result<void> Task::keep_changes_of_copy(const std::string& upper, const std::string& directory) {
+Result<void> Task::keep_changes_of_copy(const std::string& upper, const OwnPlace& place) {
   const std::vector<Change> changed = TRY(changes());
   const std::string gathered = worktree_path() + "/changed";
   Result<void> kept = copy_changes(upper, changed, gathered);
-  if (kept) kept = move_changes(gathered, directory);
+  if (kept) kept = move_changes(gathered, place);
   TRY(remove_tree(AT_FDCWD, kept ? upper : gathered));
   return kept;
 }
 
-Result<void> Task::keep_changes(const std::string& directory) {
+Result<void> Task::keep_changes(const OwnPlace& place) {
   TRY(check_done("keep"));
   const std::string upper = worktree_path() + "/upper";
   if (!is_present(upper))
     return invalid("the changes of the task were kept already", "run another command first");
-  if (is_copy(upper)) return keep_changes_of_copy(upper, directory);
+  if (is_copy(upper)) return keep_changes_of_copy(upper, place);
   const std::string aside = worktree_path() + "/git";
   TRY(move_git(upper, upper + "/.git", aside));
-  if (Result<void> kept = move_changes(upper, directory); !kept) {
+  if (Result<void> kept = move_changes(upper, place); !kept) {
     TRY(move_git(upper, aside, upper + "/.git"));
     return kept;
   }

@@ -13,6 +13,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/engine/execute.h"
+#include "hermetic/places/own_place.h"
 #include "hermetic/spec/draft.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/checkout.h"
@@ -81,9 +82,12 @@ class Task {
   [[nodiscard]] Result<std::vector<Change>> changes() const;
   [[nodiscard]] Result<std::vector<ListedFile>> scratch_listing() const;
 
-  // Moves what the command changed in the worktree to `directory`, which must not be there yet:
-  // files as they are now, removed ones as character devices 0:0.
-  [[nodiscard]] Result<void> keep_changes(const std::string& directory);
+  // Fails unless a command was run and has ended, so that there is something to `doing`: "keep".
+  [[nodiscard]] Result<void> check_done(std::string_view doing) const;
+
+  // Moves what the command changed in the worktree to a place that holds nothing yet: files as they
+  // are now, removed ones as character devices 0:0.
+  [[nodiscard]] Result<void> keep_changes(const OwnPlace& place);
 
   // Freezes what the commands so far have made of the worktree, the environment and the scratch
   // folder, under a name. Any number of tasks can start from it. Ends this one.
@@ -123,9 +127,7 @@ class Task {
     std::string changes;                   // the folder that keeps them; empty: nothing is kept
     std::vector<std::string> inputs = {};  // of the interpreter
   };
-  [[nodiscard]] Result<void> check_done(std::string_view doing) const;
-  [[nodiscard]] Result<void> keep_changes_of_copy(const std::string& upper,
-                                                  const std::string& directory);
+  [[nodiscard]] Result<void> keep_changes_of_copy(const std::string& upper, const OwnPlace& place);
   [[nodiscard]] Layers layers() const;
   [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
 

@@ -3,20 +3,19 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 
+#include "hermetic/base/entries.h"
 #include "hermetic/base/file_powers.h"
-#include "hermetic/base/file_text.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/base/unlocked.h"
+#include "hermetic/places/private_folder.h"
 
 namespace hermetic {
 namespace {
@@ -48,25 +47,30 @@ Result<void> copy_with_marks(const std::string& from, const std::string& to) {
 
 // Replaces nothing. Those file systems that others serve cannot promise that, as NFS, and refuse;
 // there, nothing but an empty directory could be replaced that somebody makes this very moment.
-Result<void> give_name(const std::string& copy, const std::string& directory) {
-  if (::syscall(SYS_renameat2, AT_FDCWD, copy.c_str(), AT_FDCWD, directory.c_str(),
-                RENAME_NOREPLACE) == 0)
-    return {};
-  if (errno != EINVAL && errno != ENOSYS) return failed("keep the changes in", directory);
-  TRY(check_place_for_changes(directory));
-  if (::rename(copy.c_str(), directory.c_str()) == 0) return {};
-  return failed("keep the changes in", directory);
+// Returns an errno.
+Result<int> give_name(int from, const std::string& tree, const OwnPlace& place) {
+  const std::string name(place.name());
+  const int os_error = rename_at(from, tree, place.directory(), name, Renaming::Fresh);
+  if (os_error != EINVAL && os_error != ENOSYS) return os_error;
+  const bool is_there = TRY(exists_at(place.directory(), name));
+  if (is_there) return EEXIST;
+  return ::renameat(from, tree.c_str(), place.directory(), name.c_str()) == 0 ? 0 : errno;
 }
 
-// Under another name until it is whole: a part would be taken for all of it.
-Result<void> copy_to_other_file_system(const std::string& upper, const std::string& directory) {
-  std::string making = directory + ".XXXXXX";
-  if (::mkdtemp(making.data()) == nullptr) return failed("make", making);
-  const std::string copy = making + "/changes";
-  Result<void> kept = copy_with_marks(upper, copy);
-  if (kept) kept = give_name(copy, directory);
-  const Result<void> removed = remove_tree(AT_FDCWD, making);
-  return kept ? removed : kept;
+// In a private folder until it is whole: a part would be taken for all of it.
+Result<int> copy_to_other_file_system(const std::string& upper, const OwnPlace& place) {
+  constexpr const char* kWhole = "changes";
+  constexpr std::string_view kKind = "changes-";
+  const std::string above = TRY(real_path_of(place.directory()));
+  (void)remove_abandoned_folders(place.directory(), above, kKind);
+  const auto fill = [&](const PrivateFolder& made) {
+    const std::string held = fmt::format("/proc/self/fd/{}/{}", made.descriptor.get(), kWhole);
+    return copy_with_marks(upper, held);
+  };
+  const PrivateFolder making = TRY(make_private_folder(place.directory(), above, kKind, fill));
+  Result<int> kept = give_name(making.descriptor.get(), kWhole, place);
+  TRY(remove_tree(place.directory(), std::string(last_component(making.path))));
+  return kept;
 }
 
 // A tree of what has changed. Directories get their modes in the end, when nothing more comes to
@@ -129,21 +133,24 @@ class Gathering {
 
 }  // namespace
 
-Result<void> check_place_for_changes(const std::string& directory) {
-  struct stat status = {};
-  if (::lstat(directory.c_str(), &status) != 0) return check_place_for_file(directory);
-  return invalid(fmt::format("'{}' is there already", printable(directory)), "choose another name");
-}
-
-Result<void> move_changes(const std::string& upper, const std::string& directory) {
-  TRY(check_place_for_changes(directory));
+Result<void> move_changes(const std::string& upper, const OwnPlace& place) {
+  const auto cannot_keep = [&](int os_error) {
+    return system_error(fmt::format("cannot keep the changes in '{}'", printable(place.path())),
+                        os_error);
+  };
+  if (place.holds() != OwnPlace::Holds::Nothing)
+    return invalid(fmt::format("'{}' is there already", printable(place.path())),
+                   "choose another name");
+  TRY(place.check_for_folder());
   if (::chmod(upper.c_str(), 0755) != 0) return failed("set the mode of", upper);
   const UniqueFd top = TRY(open_directory(AT_FDCWD, upper));
   // A program that takes on its owner's powers is a way out as soon as others can start it.
   TRY(clear_powers_in(top.get()));
-  if (::rename(upper.c_str(), directory.c_str()) == 0) return {};
-  if (errno != EXDEV) return failed("keep the changes in", directory);
-  TRY(copy_to_other_file_system(upper, directory));
+  int os_error = TRY(give_name(AT_FDCWD, upper, place));
+  if (os_error == 0) return {};
+  if (os_error != EXDEV) return cannot_keep(os_error);
+  os_error = TRY(copy_to_other_file_system(upper, place));
+  if (os_error != 0) return cannot_keep(os_error);
   return remove_tree(AT_FDCWD, upper);
 }
 

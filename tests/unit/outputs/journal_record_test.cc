@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 #include "tests/unit/spec/property.h"
 
 namespace hermetic {

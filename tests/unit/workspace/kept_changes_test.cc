@@ -29,6 +29,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+OwnPlace place(const std::string& path) { return OwnPlace::find(path).value(); }
+
 class KeptChanges : public ::testing::Test {
  protected:
   KeptChanges() {
@@ -64,7 +66,7 @@ class KeptChanges : public ::testing::Test {
 TEST_F(KeptChanges, AreTheSameButForThePowersOfPrograms) {
   std::vector<Change> before = changes_in(dir / "upper", {dir / "low"}).value();
   ASSERT_EQ(before.size(), 9U);
-  ASSERT_TRUE(move_changes(dir / "upper", dir / "kept"));
+  ASSERT_TRUE(move_changes(dir / "upper", place(dir / "kept")));
   EXPECT_FALSE(std::filesystem::exists(dir / "upper"));
   expect_kept(dir / "kept");
   for (Change& change : before) change.mode &= 01777U;
@@ -89,7 +91,7 @@ class KeptElsewhere : public KeptChanges {
 TEST_F(KeptElsewhere, AreTheSame) {
   const bool has_marks = ::lsetxattr(other.c_str(), "user.overlay.opaque", "y", 1, 0) == 0;
   std::vector<Change> before = changes_in(dir / "upper", {dir / "low"}).value();
-  const Result<void> moved = move_changes(dir / "upper", other + "/kept");
+  const Result<void> moved = move_changes(dir / "upper", place(other + "/kept"));
   if (has_marks) {
     EXPECT_TRUE(moved) << to_string(moved.error());
     expect_kept(other + "/kept");
@@ -109,7 +111,7 @@ TEST_F(KeptElsewhere, AreNoPartOfThemIfWhoCopiesIsKilled) {
   if (child == 0) {
     const rlimit small = {.rlim_cur = 1000, .rlim_max = 1000};
     ::setrlimit(RLIMIT_FSIZE, &small);
-    (void)move_changes(dir / "upper", other + "/kept").has_value();
+    (void)move_changes(dir / "upper", place(other + "/kept")).has_value();
     ::_exit(0);
   }
   int status = 0;
@@ -143,7 +145,7 @@ TEST_F(KeptChanges, AreKeptWhereTheFileSystemCannotPromiseToReplaceNothing) {
   const pid_t child = ::fork();
   if (child == 0) {
     refuse_to_replace_nothing();
-    ::_exit(move_changes(dir / "plain", other + "/kept") ? 0 : 1);
+    ::_exit(move_changes(dir / "plain", place(other + "/kept")) ? 0 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -157,19 +159,17 @@ TEST_F(KeptChanges, AreKeptWhereTheFileSystemCannotPromiseToReplaceNothing) {
 TEST_F(KeptChanges, ReplaceNothing) {
   dir.directory("kept");
   for (const char* name : {"kept", "low/gone"}) {
-    EXPECT_FALSE(check_place_for_changes(dir / name));
-    const Result<void> moved = move_changes(dir / "upper", dir / name);
+    const Result<void> moved = move_changes(dir / "upper", place(dir / name));
     ASSERT_FALSE(moved);
     EXPECT_THAT(moved.error().message, HasSubstr("is there already"));
   }
-  EXPECT_TRUE(check_place_for_changes(dir / "new"));
-  EXPECT_FALSE(move_changes(dir / "upper", dir / "no/such/place"));
+  EXPECT_FALSE(move_changes(dir / "upper", place(dir / "no/such/place")));
   EXPECT_TRUE(std::filesystem::exists(dir / "upper/file"));
 }
 
 TEST_F(KeptChanges, AreNotKeptWhereTheyLieTooDeep) {
   dir.nest("upper/deep", "d", 3000);
-  const Result<void> moved = move_changes(dir / "upper", dir / "kept");
+  const Result<void> moved = move_changes(dir / "upper", place(dir / "kept"));
   ASSERT_FALSE(moved);
   EXPECT_THAT(moved.error().message, HasSubstr("more than 500 directories deep"));
   EXPECT_FALSE(std::filesystem::exists(dir / "kept"));

@@ -249,6 +249,7 @@ int set_cpus(const Step& step) {
 // Above the standard ones: where the caller has closed those, a new descriptor would get such a
 // number.
 int raised(int descriptor) {
+  if (descriptor < 0) return descriptor;
   const auto high = static_cast<int>(::syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, 10));
   const int error = errno;
   close_descriptor(descriptor);

@@ -135,8 +135,8 @@ class LinuxRun final : public Run {
       for (const StagedOutput& staged : staging_.outputs())
         outcome.outputs.push_back(TRY(inspect_output(staged, digests)));
       TRY(publish(staging_));
-    } else if (!options_.keep_failed.empty()) {
-      TRY(keep_outputs(staging_, options_.keep_failed));
+    } else if (options_.keep_failed) {
+      TRY(keep_outputs(staging_, *options_.keep_failed));
     }
     return outcome;
   }

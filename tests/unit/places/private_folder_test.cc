@@ -1,4 +1,4 @@
-#include "hermetic/outputs/private_folder.h"
+#include "hermetic/places/private_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

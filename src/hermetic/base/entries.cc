@@ -1,4 +1,4 @@
-#include "hermetic/outputs/entries.h"
+#include "hermetic/base/entries.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,0 +1,246 @@
+#include "hermetic/places/own_place.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "hermetic/base/current_directory.h"
+#include "hermetic/base/entries.h"
+#include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/spec/builtin_view.h"
+
+namespace hermetic {
+namespace {
+
+constexpr const char* kMakeFirst = "nothing was run; make its directory first, or name another one";
+
+Error cannot_write(const std::string& path, int os_error, std::string hint = {}) {
+  return system_error(fmt::format("cannot write '{}'", printable(path)), os_error, std::move(hint));
+}
+
+// Like absolute_path(), but ".." stays: what it means is found out by walking the path.
+Result<std::string> absolute_with_parents(const std::string& path) {
+  const bool has_parents = path.starts_with("..") || path.find("/..") != std::string::npos;
+  if (!has_parents) return absolute_path(path);
+  if (path.starts_with('/')) return path;
+  const std::string here = TRY(current_directory());
+  return here + "/" + path;
+}
+
+// The number of the descriptor, if the link is one of those that /proc keeps for each; -1 if they
+// are those of another process.
+std::optional<int> descriptor_behind(const std::string& link) {
+  const std::string_view parent = parent_of(link);
+  if (!is_within(parent, kProcesses) || last_component(parent) != "fd") return std::nullopt;
+  std::array<char, 32> own = {};
+  if (::readlink("/proc/self", own.data(), own.size() - 1) < 0) return -1;
+  const std::string here = fmt::format("{}/{}", kProcesses, own.data());
+  if (!is_strictly_within(parent, here)) return -1;
+  const std::string_view number = last_component(link);
+  int descriptor = -1;
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), descriptor);
+  if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
+  return descriptor;
+}
+
+// What hermetic itself has opened is closed on execution; what the caller has handed in is not.
+Result<UniqueFd> take_descriptor(const std::string& path, int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFD);
+  if (flags < 0 || (flags & FD_CLOEXEC) != 0)
+    return invalid(fmt::format("cannot write '{}': it is not a descriptor that hermetic was given",
+                               printable(path)),
+                   "name a descriptor that the caller has opened for writing");
+  const int how = ::fcntl(descriptor, F_GETFL);
+  if (how < 0 || (how & O_ACCMODE) == O_RDONLY || (how & O_PATH) != 0)
+    return invalid(
+        fmt::format("cannot write '{}': the descriptor is not open for writing", printable(path)));
+  UniqueFd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
+  if (!copy.is_open()) return cannot_write(path, errno);
+  return copy;
+}
+
+// proc(5), protected_symlinks: a link that another user has put where everybody may put one. The
+// kernel would not follow it either, where it is told to protect its users.
+Result<void> check_owner(const std::string& path, const Link& link) {
+  struct stat status = {};
+  struct stat around = {};
+  if (::lstat(link.path.c_str(), &status) != 0) return cannot_write(path, errno);
+  if (::stat(std::string(parent_of(link.path)).c_str(), &around) != 0)
+    return cannot_write(path, errno);
+  const bool is_public = (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0;
+  if (!is_public || status.st_uid == ::geteuid() || status.st_uid == around.st_uid) return {};
+  return invalid(fmt::format("cannot write '{}': another user has made the link '{}'",
+                             printable(path), printable(link.path)),
+                 "name the file itself, or a place in a directory of your own");
+}
+
+OwnPlace::Holds kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return OwnPlace::Holds::Folder;
+  return S_ISREG(mode) ? OwnPlace::Holds::File : OwnPlace::Holds::Stream;
+}
+
+// Where file names stand for the kernel's own objects. /dev/shm is an ordinary file system.
+bool is_of_the_kernel(std::string_view directory) {
+  if (is_within(directory, kSharedMemory)) return false;
+  return is_within(directory, kDevices) || is_within(directory, kProcesses) ||
+         is_within(directory, kSystem);
+}
+
+}  // namespace
+
+Result<OwnPlace> OwnPlace::find(const std::string& path) {
+  OwnPlace place;
+  place.path_ = path;
+  const std::string absolute = TRY(absolute_with_parents(path));
+  place.found_ = TRY(look_up_on_host(absolute));
+  for (const Link& link : place.found_.links) {
+    if (const std::optional<int> descriptor = descriptor_behind(link.path))
+      return of_descriptor(*descriptor, path);
+    TRY(check_owner(path, link));
+  }
+  const std::string& real = place.found_.real_path;
+  if (place.found_.exists()) {
+    struct stat status = {};
+    if (::fstatat(place.found_.descriptor->get(), "", &status, AT_EMPTY_PATH) != 0)
+      return cannot_write(path, errno);
+    place.holds_ = kind_of(status.st_mode);
+    if (S_ISBLK(status.st_mode))
+      return invalid(fmt::format("cannot write '{}': it is a disk", printable(path)),
+                     "name a file");
+  }
+  const std::string parent(parent_of(real));
+  const std::string& existing = place.found_.existing_path;
+  const std::string deepest = place.found_.exists() ? parent : existing;
+  Result<UniqueFd> directory = open_without_links(AT_FDCWD, deepest);
+  if (!directory) return cannot_write(path, directory.error().os_error);
+  place.directory_ = std::make_shared<const UniqueFd>(std::move(*directory));
+  const std::string_view below = relative_to(parent, deepest);
+  for (std::size_t begin = 0; begin < below.size();) {
+    const std::size_t end = std::min(below.find('/', begin), below.size());
+    place.missing_.emplace_back(below.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return place;
+}
+
+Result<OwnPlace> OwnPlace::of_descriptor(int descriptor, const std::string& path) {
+  OwnPlace place;
+  place.path_ = path;
+  place.holds_ = Holds::Stream;
+  UniqueFd copy = TRY(take_descriptor(path, descriptor));
+  struct stat status = {};
+  if (::fstat(copy.get(), &status) != 0) return cannot_write(path, errno);
+  if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
+  if (S_ISREG(status.st_mode)) {
+    const std::string real = TRY(real_path_of(copy.get()));
+    place.found_ = TRY(look_up_on_host(real));
+  }
+  place.handed_in_ = std::make_shared<const UniqueFd>(std::move(copy));
+  return place;
+}
+
+Result<OwnPlace> OwnPlace::in_folder(const OwnFolder& folder, const std::string& name) {
+  OwnPlace place;
+  place.path_ = join(folder.path, name);
+  UniqueFd directory(::fcntl(folder.descriptor.get(), F_DUPFD_CLOEXEC, 3));
+  if (!directory.is_open()) return cannot_write(place.path_, errno);
+  const std::string real = TRY(real_path_of(directory.get()));
+  place.found_ = TRY(look_up_on_host(join(real, name)));
+  struct stat status = {};
+  if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (S_ISLNK(status.st_mode)) return cannot_write(place.path_, ELOOP);
+    place.holds_ = kind_of(status.st_mode);
+  }
+  place.directory_ = std::make_shared<const UniqueFd>(std::move(directory));
+  return place;
+}
+
+Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view option,
+                                          Reach::Extent extent) const {
+  // A pipe or a device has no place among the trees of a spec.
+  if (handed_in_ && !found_.descriptor) return {};
+  for (const Link& link : found_.links) {
+    Found where = TRY(look_up_on_host(parent_of(link.path)));
+    where.real_path = link.path;
+    if (const auto way = reach.to_write(where, Reach::Extent::Itself))
+      return invalid(fmt::format("{} '{}' goes through the link '{}', which lies inside the {}",
+                                 option, printable(path_), printable(link.path), way->through),
+                     "choose a way that the command cannot have changed");
+  }
+  std::optional<Reach::Way> way = reach.to_write(found_, extent);
+  if (!way && handed_in_ && found_.exists()) way = TRY(reach.to_write_into(found_));
+  if (!way) return {};
+  const std::string what =
+      real_path() == path_
+          ? fmt::format("'{}'", printable(path_))
+          : fmt::format("'{}', which is '{}',", printable(path_), printable(real_path()));
+  const std::string as =
+      way->name == real_path() ? "" : fmt::format(" as '{}'", printable(way->name));
+  return invalid(fmt::format("{} {} lies inside the {}{}", option, what, way->through, as),
+                 "choose a place that the command cannot write to");
+}
+
+std::string_view OwnPlace::name() const { return last_component(found_.real_path); }
+
+int OwnPlace::directory() const { return directory_ && missing_.empty() ? directory_->get() : -1; }
+
+int OwnPlace::handed_in() const { return handed_in_ ? handed_in_->get() : -1; }
+
+Result<void> OwnPlace::make_parents(mode_t mode) {
+  while (!missing_.empty()) {
+    const std::string& name = missing_.front();
+    if (::mkdirat(directory_->get(), name.c_str(), mode) != 0 && errno != EEXIST)
+      return system_error(fmt::format("cannot make the directories of '{}'", printable(path_)),
+                          errno);
+    UniqueFd next(
+        ::openat(directory_->get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.is_open()) return cannot_write(path_, errno);
+    directory_ = std::make_shared<const UniqueFd>(std::move(next));
+    missing_.erase(missing_.begin());
+  }
+  return {};
+}
+
+// That something can be made in it, or replaced.
+Result<void> OwnPlace::check_directory() const {
+  if (!missing_.empty()) return cannot_write(path_, ENOENT, kMakeFirst);
+  if (is_of_the_kernel(parent_of(real_path())))
+    return invalid(
+        fmt::format("cannot write '{}': no file of hermetic's belongs there", printable(path_)),
+        "name a place in another directory");
+  if (::faccessat(directory_->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return cannot_write(path_, errno, kMakeFirst);
+  return {};
+}
+
+Result<void> OwnPlace::check_for_file() const {
+  if (handed_in_) return {};
+  if (holds_ == Holds::Folder) return cannot_write(path_, EISDIR, kMakeFirst);
+  const std::string file(name());
+  const auto can_be_written = [&] {
+    return ::faccessat(directory_->get(), file.c_str(), W_OK, AT_EACCESS) == 0;
+  };
+  if (holds_ == Holds::Stream)
+    return can_be_written() ? Result<void>() : cannot_write(path_, errno, kMakeFirst);
+  Result<void> checked = check_directory();
+  // A file that cannot be replaced can still be written to.
+  const bool in_place = holds_ == Holds::File && !checked && checked.error().os_error != 0;
+  return in_place && can_be_written() ? Result<void>() : checked;
+}
+
+Result<void> OwnPlace::check_for_folder() const {
+  if (handed_in_ || (holds_ != Holds::Nothing && holds_ != Holds::Folder))
+    return cannot_write(path_, ENOTDIR, "name a folder");
+  return check_directory();
+}
+
+}  // namespace hermetic
