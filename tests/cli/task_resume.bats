@@ -279,7 +279,7 @@ SERVER
       code=0
       wait "$pid" || code=$?
       [ "$code" = 125 ]
-      ((SECONDS <= 5))
+      ((SECONDS <= 30))
       [ ! -s out/results.jsonl ]
       [ -z "$(find "$HERMETIC_CACHE" -maxdepth 1 -name '*.making')" ]
       nothing_left
@@ -305,7 +305,7 @@ locked_by_another() {
   sleep 0.5
   SECONDS=0
   end_batch 125
-  ((SECONDS <= 5))
+  ((SECONDS <= 30))
   begin_batch # the control: it waits, and goes on
   sleep 0.5
   kill -0 "$pid"
