@@ -27,6 +27,13 @@ cmake -S "$scratch/consumer" -B "$scratch/build" -G Ninja -D CMAKE_PREFIX_PATH="
 cmake --build "$scratch/build" >"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
 [[ $("$scratch/build/consumer") == "$expected" ]]
 
+# The program of docs/guide/cpp.md, by find_package() too.
+{
+  sed -n '/^```cpp$/,/^```$/{//!p}' "$HERMETIC_SOURCE_DIR/docs/guide/cpp.md"
+  echo 'int main() { return compile() ? 0 : 1; }'
+} >"$scratch/consumer/consumer.cc"
+cmake --build "$scratch/build" >"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
+
 # By pkg-config.
 pc=$(find "$prefix" -name hermetic.pc)
 flags=$(PKG_CONFIG_PATH=${pc%/*} pkg-config --define-variable=prefix="$prefix" --cflags --libs hermetic)
