@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import hermetic
 import pytest
@@ -96,6 +97,28 @@ def test_an_interrupt_ends_the_run(call, marker):
     assert "KeyboardInterrupt" in error
     assert child.returncode != 0
     assert processes_named(marker) == []
+
+
+def test_nothing_is_left_when_an_interrupt_comes_while_the_run_starts(marker, monkeypatch):
+    call = _native.call
+    begun = []
+
+    def slow(name, *arguments):
+        begun.append(name)
+        if name == "hermetic_run_start":
+            time.sleep(0.3)
+        return call(name, *arguments)
+
+    monkeypatch.setattr(_native, "call", slow)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            hermetic.run(["sleep", marker])
+        assert "hermetic_run_wait" in begun  # and so ended: it is waited for in the same thread
+        assert processes_named(marker) == []
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_nothing_is_left_when_an_interrupt_comes_out(marker):

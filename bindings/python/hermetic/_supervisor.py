@@ -66,7 +66,7 @@ class Supervisor:
             self._thread.start()
             self.started.wait()
         except BaseException:
-            self.abandon()
+            self.end()  # a run that the thread is just starting, too
             raise
         if self.failure is not None:
             raise self.failure
