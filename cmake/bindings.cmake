@@ -21,6 +21,7 @@ target_link_options(hermetic_shared PRIVATE
 if(HERMETIC_STATIC_PROGRAM)
   # What users get does not depend on their C++ library.
   target_link_options(hermetic_shared PRIVATE -static-libstdc++ -static-libgcc)
+  hermetic_separate_debug(hermetic_shared)
 endif()
 if(NOT HERMETIC_SANITIZE) # whose functions come with the program
   target_link_options(hermetic_shared PRIVATE LINKER:--no-undefined)

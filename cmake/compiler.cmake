@@ -41,3 +41,14 @@ if(HERMETIC_SANITIZE)
   add_compile_options(-fsanitize=${HERMETIC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HERMETIC_SANITIZE})
 endif()
+
+# hermetic_separate_debug(target): what users get is stripped. Its symbols go to debug/TARGET in the build folder, for
+# hermetic-dbgsym_*.deb.
+function(hermetic_separate_debug target)
+  target_link_options(${target} PRIVATE LINKER:--build-id=sha1)
+  set(script "${PROJECT_SOURCE_DIR}/cmake/separate_debug.sh")
+  add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+    COMMAND "${script}" $<TARGET_FILE:${target}> "${PROJECT_BINARY_DIR}/debug/${target}")
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/debug/${target}/" DESTINATION lib/debug COMPONENT debug
+          EXCLUDE_FROM_ALL)
+endfunction()

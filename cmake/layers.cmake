@@ -9,7 +9,7 @@ hermetic_layer(run DEPENDS plan places)
 # Left of the bar.
 hermetic_layer(store DEPENDS run)
 hermetic_layer(workspace DEPENDS run)
-hermetic_layer(record DEPENDS run store USES nlohmann_json::nlohmann_json OpenSSL::Crypto)
+hermetic_layer(record DEPENDS run store USES nlohmann_json::nlohmann_json PkgConfig::sodium)
 target_compile_definitions(hermetic_record PRIVATE HERMETIC_VERSION="${PROJECT_VERSION}")
 
 # Right of the bar. lower() is pure and built everywhere; launchers are built on their own system.

@@ -17,5 +17,6 @@ if(hermetic_cli_sources)
   if(HERMETIC_STATIC_PROGRAM)
     # Loading shared objects would cost more than the rest of a short run.
     target_link_options(hermetic_cli PRIVATE -static -Wl,--gc-sections)
+    hermetic_separate_debug(hermetic_cli)
   endif()
 endif()

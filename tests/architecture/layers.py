@@ -19,6 +19,7 @@ SYSTEM_CALLS = "init/system_calls.h"  # for whoever has no C library
 # Other people's headers, and the name in USES that allows them. fmt comes with base, for everyone.
 LIBRARIES = {
     "openssl/": "OpenSSL::Crypto",
+    "sodium.h": "PkgConfig::sodium",
     "yaml.h": "PkgConfig::yaml",
     "seccomp.h": "PkgConfig::seccomp",
     "nlohmann/": "nlohmann_json::nlohmann_json",

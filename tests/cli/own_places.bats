@@ -202,7 +202,7 @@ EOF
   "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --input in --evidence e --key key -- true
   "${prefix[@]}" "$HERMETIC_PROGRAM" verify-evidence e --key key.pub
   # A key that comes by a pipe has no name at all.
-  "${prefix[@]}" bash -c '"$HERMETIC_PROGRAM" run --spec tools.yaml --evidence piped --key <(cat key) -- true'
+  "${prefix[@]}" bash -c '"$HERMETIC_PROGRAM" run --spec tools.yaml --evidence piped --key <(sleep 0.3; cat key) -- true'
   "${prefix[@]}" "$HERMETIC_PROGRAM" verify-evidence piped --key key.pub
   "${prefix[@]}" unshare --mount --map-root-user --propagation private true 2>/dev/null || return 0
   touch shown/key

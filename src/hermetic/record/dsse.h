@@ -1,7 +1,6 @@
 // DSSE: the envelope in which a statement is signed (secure-systems-lab/dsse, version 1).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +11,6 @@
 namespace hermetic {
 
 inline constexpr std::string_view kInTotoType = "application/vnd.in-toto+json";
-
-[[nodiscard]] std::string base64(std::string_view bytes);
-// Nothing if it is not base64 with its padding.
-[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 // What is really signed: "DSSEv1 29 http://example.com/HelloWorld 11 hello world".
 [[nodiscard]] std::string pre_authentication(std::string_view type, std::string_view payload);

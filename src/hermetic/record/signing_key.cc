@@ -2,67 +2,78 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <poll.h>
+#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <utility>
+#include <chrono>
+#include <optional>
 
+#include "hermetic/base/check.h"
 #include "hermetic/base/digest.h"
 #include "hermetic/base/text.h"
 #include "hermetic/base/unique_fd.h"
+#include "hermetic/record/base64.h"
 
 namespace hermetic {
-
-struct PublicKey::Key {
-  explicit Key(EVP_PKEY* raw) : key(raw) {}
-  Key(const Key&) = delete;
-  Key& operator=(const Key&) = delete;
-  ~Key() { EVP_PKEY_free(key); }
-
-  EVP_PKEY* key;
-};
-
 namespace {
 
-constexpr std::size_t kSignatureSize = 64;
+using namespace std::string_view_literals;
+
 constexpr std::size_t kLargestFile = 64 * 1024;
+// How long the process at the other end of a pipe may take to write a key.
+constexpr std::chrono::seconds kLongestWait{10};
 
-struct FreeBio {
-  void operator()(BIO* bio) const { BIO_free_all(bio); }
-};
-using Bio = std::unique_ptr<BIO, FreeBio>;
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-using Context = std::unique_ptr<EVP_MD_CTX, FreeContext>;
+// An Ed25519 key in DER is one of these and its 32 bytes (RFC 8410). Nothing in them varies.
+constexpr std::string_view kPublicDer = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"sv;
+constexpr std::string_view kPrivateDer =
+    "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"sv;
 
-const unsigned char* bytes(std::string_view text) {
+const unsigned char* raw(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-Bio reading(std::string_view text) {
-  Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  CHECK(bio != nullptr);
-  return bio;
+template <std::size_t kSize>
+std::string_view text_of(const std::array<unsigned char, kSize>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string text_in(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  return {data, static_cast<std::size_t>(size)};
+// Libsodium chooses code for this processor, once.
+void set_sodium_up() {
+  static const bool ready = sodium_init() >= 0;
+  CHECK(ready);
 }
 
-// An encrypted key would make OpenSSL ask on the terminal.
-int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return -1; }
+std::string as_pem(std::string_view label, std::string_view der) {
+  return fmt::format("-----BEGIN {0}-----\n{1}\n-----END {0}-----\n", label, base64(der));
+}
+
+// The 32 bytes of the first block of that label, if it is a key of Ed25519. Text around the block
+// and line breaks in it are allowed, as in the files of other tools.
+std::optional<std::array<unsigned char, 32>> key_in(std::string_view pem, std::string_view label,
+                                                    std::string_view prefix) {
+  const std::string begin = fmt::format("-----BEGIN {}-----", label);
+  const std::size_t start = pem.find(begin);
+  if (start == std::string_view::npos) return std::nullopt;
+  pem.remove_prefix(start + begin.size());
+  const std::size_t end = pem.find(fmt::format("-----END {}-----", label));
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string letters;
+  for (const char letter : pem.substr(0, end))
+    if (" \t\r\n"sv.find(letter) == std::string_view::npos) letters += letter;
+  const std::optional<std::string> der = from_base64(letters);
+  std::array<unsigned char, 32> key;
+  if (!der || der->size() != prefix.size() + key.size() || !der->starts_with(prefix))
+    return std::nullopt;
+  std::copy(der->begin() + static_cast<std::ptrdiff_t>(prefix.size()), der->end(), key.begin());
+  return key;
+}
 
 Error not_a_key(std::string_view what, std::string_view source) {
-  ERR_clear_error();
   return invalid(fmt::format("{} holds no {} of Ed25519 in PEM", printable(source), what),
                  "make a pair with 'hermetic key new FILE'");
 }
@@ -80,9 +91,22 @@ Result<std::string> read_small_file(int file, const std::string& path, Secret se
                    fmt::format("chmod 600 {}, and make a new one if anybody has", printable(path)));
   std::string text;
   std::array<char, 4096> block;
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
   for (;;) {
     const ssize_t size = ::read(file, block.data(), block.size());
     if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0)
+        return system_error(fmt::format("cannot read the key '{}' within {} s", printable(path),
+                                        kLongestWait.count()),
+                            ETIMEDOUT);
+      pollfd waiting = {.fd = file, .events = POLLIN, .revents = 0};
+      if (::poll(&waiting, 1, static_cast<int>(left.count())) < 0 && errno != EINTR)
+        return failed(errno);
+      continue;
+    }
     if (size < 0) return failed(errno);
     if (size == 0) return text;
     text.append(block.data(), static_cast<std::size_t>(size));
@@ -94,11 +118,9 @@ Result<std::string> read_small_file(int file, const std::string& path, Secret se
 }  // namespace
 
 Result<PublicKey> PublicKey::from_pem(std::string_view pem, std::string_view source) {
-  EVP_PKEY* raw = PEM_read_bio_PUBKEY(reading(pem).get(), nullptr, no_passphrase, nullptr);
-  if (raw == nullptr) return not_a_key("public key", source);
-  auto key = std::make_shared<const Key>(raw);
-  if (EVP_PKEY_id(raw) != EVP_PKEY_ED25519) return not_a_key("public key", source);
-  return PublicKey(std::move(key));
+  const std::optional<Bytes> key = key_in(pem, "PUBLIC KEY", kPublicDer);
+  if (!key) return not_a_key("public key", source);
+  return PublicKey(*key);
 }
 
 Result<PublicKey> PublicKey::from_file(const std::string& path) {
@@ -110,43 +132,35 @@ Result<PublicKey> PublicKey::from_file(const std::string& path) {
 }
 
 bool PublicKey::verifies(std::string_view text, std::string_view signature) const {
-  const Context context(EVP_MD_CTX_new());
-  CHECK(context != nullptr);
-  const bool good =
-      EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_->key) == 1 &&
-      EVP_DigestVerify(context.get(), bytes(signature), signature.size(), bytes(text),
-                       text.size()) == 1;
-  ERR_clear_error();
-  return good;
+  set_sodium_up();
+  return signature.size() == crypto_sign_ed25519_BYTES &&
+         crypto_sign_ed25519_verify_detached(raw(signature), raw(text), text.size(),
+                                             bytes_.data()) == 0;
 }
 
-std::string PublicKey::id() const {
-  unsigned char* der = nullptr;
-  const int size = i2d_PUBKEY(key_->key, &der);
-  CHECK(size > 0);
-  std::string digest = sha256({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)});
-  OPENSSL_free(der);
-  return digest;
-}
+std::string PublicKey::der() const { return std::string(kPublicDer).append(text_of(bytes_)); }
 
-std::string PublicKey::pem() const {
-  const Bio bio(BIO_new(BIO_s_mem()));
-  CHECK(bio != nullptr && PEM_write_bio_PUBKEY(bio.get(), key_->key) == 1);
-  return text_in(bio.get());
+std::string PublicKey::id() const { return sha256(der()); }
+
+std::string PublicKey::pem() const { return as_pem("PUBLIC KEY", der()); }
+
+SigningKey::SigningKey(const Seed& seed) {
+  set_sodium_up();
+  PublicKey::Bytes open;
+  CHECK(crypto_sign_ed25519_seed_keypair(open.data(), secret_.data(), seed.data()) == 0);
 }
 
 Result<SigningKey> SigningKey::make_new() {
-  EVP_PKEY* raw = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
-  if (raw == nullptr) return system_error("cannot make a key", ENOSYS);
-  return SigningKey(std::make_shared<const PublicKey::Key>(raw));
+  set_sodium_up();
+  Seed seed;
+  randombytes_buf(seed.data(), seed.size());
+  return SigningKey(seed);
 }
 
 Result<SigningKey> SigningKey::from_pem(std::string_view pem, std::string_view source) {
-  EVP_PKEY* raw = PEM_read_bio_PrivateKey(reading(pem).get(), nullptr, no_passphrase, nullptr);
-  if (raw == nullptr) return not_a_key("private key", source);
-  auto key = std::make_shared<const PublicKey::Key>(raw);
-  if (EVP_PKEY_id(raw) != EVP_PKEY_ED25519) return not_a_key("private key", source);
-  return SigningKey(std::move(key));
+  const std::optional<Seed> seed = key_in(pem, "PRIVATE KEY", kPrivateDer);
+  if (!seed) return not_a_key("private key", source);
+  return SigningKey(*seed);
 }
 
 Result<SigningKey> SigningKey::from_open_file(int file, const std::string& path) {
@@ -155,23 +169,20 @@ Result<SigningKey> SigningKey::from_open_file(int file, const std::string& path)
 }
 
 std::string SigningKey::sign(std::string_view text) const {
-  const Context context(EVP_MD_CTX_new());
-  std::array<unsigned char, kSignatureSize> signature;
-  std::size_t size = signature.size();
-  CHECK(context != nullptr &&
-        EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_->key) == 1 &&
-        EVP_DigestSign(context.get(), signature.data(), &size, bytes(text), text.size()) == 1 &&
-        size == signature.size());
-  return {reinterpret_cast<const char*>(signature.data()), signature.size()};
+  std::array<unsigned char, crypto_sign_ed25519_BYTES> signature;
+  CHECK(crypto_sign_ed25519_detached(signature.data(), nullptr, raw(text), text.size(),
+                                     secret_.data()) == 0);
+  return std::string(text_of(signature));
 }
 
-PublicKey SigningKey::public_key() const { return PublicKey(key_); }
+PublicKey SigningKey::public_key() const {
+  PublicKey::Bytes open;
+  std::copy(secret_.begin() + 32, secret_.end(), open.begin());
+  return PublicKey(open);
+}
 
 std::string SigningKey::pem() const {
-  const Bio bio(BIO_new(BIO_s_mem()));
-  CHECK(bio != nullptr && PEM_write_bio_PKCS8PrivateKey(bio.get(), key_->key, nullptr, nullptr, 0,
-                                                        nullptr, nullptr) == 1);
-  return text_in(bio.get());
+  return as_pem("PRIVATE KEY", std::string(kPrivateDer).append(text_of(secret_).substr(0, 32)));
 }
 
 }  // namespace hermetic

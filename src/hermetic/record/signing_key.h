@@ -4,7 +4,7 @@
 // evidence is equal to the byte.
 #pragma once
 
-#include <memory>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -24,16 +24,17 @@ class PublicKey {
 
  private:
   friend class SigningKey;
-  struct Key;
-  explicit PublicKey(std::shared_ptr<const Key> key) : key_(std::move(key)) {}
+  using Bytes = std::array<unsigned char, 32>;
+  explicit PublicKey(const Bytes& bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::string der() const;  // SubjectPublicKeyInfo
 
-  std::shared_ptr<const Key> key_;
+  Bytes bytes_;
 };
 
 class SigningKey {
  public:
   static Result<SigningKey> make_new();
-  // "-----BEGIN PRIVATE KEY-----", not encrypted.
+  // "-----BEGIN PRIVATE KEY-----" (PKCS #8), not encrypted.
   static Result<SigningKey> from_pem(std::string_view pem, std::string_view source);
   // Refuses a file that others may read. `path` is for the error.
   static Result<SigningKey> from_open_file(int file, const std::string& path);
@@ -43,9 +44,10 @@ class SigningKey {
   [[nodiscard]] std::string pem() const;
 
  private:
-  explicit SigningKey(std::shared_ptr<const PublicKey::Key> key) : key_(std::move(key)) {}
+  using Seed = std::array<unsigned char, 32>;
+  explicit SigningKey(const Seed& seed);
 
-  std::shared_ptr<const PublicKey::Key> key_;
+  std::array<unsigned char, 64> secret_ = {};  // the seed, then the public key
 };
 
 }  // namespace hermetic
