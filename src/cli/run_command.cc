@@ -165,8 +165,9 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
     complain({.message = remark});
   constexpr std::size_t kUsually = 5;
   constexpr std::size_t kExplained = 1000;
-  if (const std::string denied = violation_report(
-          outcome.violations, redaction, arguments.has("--explain") ? kExplained : kUsually);
+  if (const std::string denied =
+          violation_report(outcome.violations, spec.on_violation, redaction,
+                           arguments.has("--explain") ? kExplained : kUsually);
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
   if (arguments.has("--explain")) {

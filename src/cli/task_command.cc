@@ -70,7 +70,8 @@ Result<int> run_task(const Arguments& arguments) {
   if (const OwnPlace* place = places.at("--keep-changes")) kept = task.keep_changes(*place);
   if (!kept) record.not_kept = kept.error().message;
   record.certificate = task.clean_up();
-  if (const std::string denied = violation_report(outcome.violations, redaction, 5);
+  if (const std::string denied =
+          violation_report(outcome.violations, plan.on_violation, redaction, 5);
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
   if (const OwnPlace* place = places.at("--manifest"))

@@ -33,10 +33,11 @@ std::string remedy_for(std::string_view act, std::string_view subject) {
 
 }  // namespace
 
-std::string violation_report(const std::vector<Violation>& violations, const Redaction& redaction,
-                             std::size_t most) {
+std::string violation_report(const std::vector<Violation>& violations, OnViolation policy,
+                             const Redaction& redaction, std::size_t most) {
   if (violations.empty()) return "";
-  std::string text = "the command tried to reach what is not allowed, and was denied:";
+  std::string text =
+      "this run was not hermetic: the command tried to reach what is not allowed, and was denied:";
   const std::size_t shown = std::min(most, violations.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Violation& violation = violations[i];
@@ -55,6 +56,8 @@ std::string violation_report(const std::vector<Violation>& violations, const Red
   if (shown < violations.size())
     text +=
         fmt::format("\n  and {} more: --json or --events has them all", violations.size() - shown);
+  if (policy == OnViolation::Report)
+    text += "\n  to make this an error: --on-violation fail, or in a spec: on_violation: fail";
   return text;
 }
 

@@ -1,4 +1,5 @@
-// What the command tried and may not, for people: what, who, which rule, and what would allow it.
+// What the command tried and may not, for people: each act, its process, the rule that denied it,
+// and what would allow it.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +8,14 @@
 
 #include "hermetic/record/redaction.h"
 #include "hermetic/run/event.h"
+#include "hermetic/spec/draft.h"
 
 namespace hermetic::cli {
 
-// "" if there was nothing. At most `most` of them, and how many more there were.
+// "" if there was nothing. At most `most` of them, and how many more there were. Under `Report` the
+// run goes on as if nothing was denied, so the text says how to make that an error.
 [[nodiscard]] std::string violation_report(const std::vector<Violation>& violations,
-                                           const Redaction& redaction, std::size_t most);
+                                           OnViolation policy, const Redaction& redaction,
+                                           std::size_t most);
 
 }  // namespace hermetic::cli

@@ -46,6 +46,16 @@ except OSError: pass'
   done
 }
 
+@test "the report of a denial says that the run was not hermetic, and how to make that an error" {
+  for user in $(users); do
+    run -0 hermetic_as "$user" run -- /usr/bin/python3 -c "$by_send"
+    [[ $output == *'this run was not hermetic:'*'to make this an error: --on-violation fail, or in a spec: on_violation: fail'* ]]
+    run -123 hermetic_as "$user" run --on-violation fail -- /usr/bin/python3 -c "$by_send"
+    [[ $output == *'this run was not hermetic:'* ]]
+    [[ $output != *'to make this an error'* ]]
+  done
+}
+
 @test "half a question is told, and that nothing would allow it" {
   for user in $(users); do
     run -123 hermetic_as "$user" run --on-violation fail --allow-host=web.example.org -- /usr/bin/python3 -c 'import socket
