@@ -73,6 +73,8 @@ Result<int> run_gate(const Arguments& arguments) {
   const std::optional<SigningKey> key = TRY(key_for(arguments, options));
   options.is_signed = key.has_value();
   const std::string out = TRY(out_dir_for(arguments, policy, options.revision));
+  const std::optional<OwnPlace> summary = TRY(place_of_summary());
+  if (summary) options.own_places.emplace(kSummaryVariable, *summary);
   EvidenceFolder folder = TRY(make_evidence_folder(options.surroundings, out));
 
   GateConsole console(arguments.has("--quiet"));
@@ -95,7 +97,7 @@ Result<int> run_gate(const Arguments& arguments) {
                        gate::rest_of_gate(*report, stable, timestamp(started)),
                        key ? &*key : nullptr, redaction));
   TRY(folder.publish());
-  console.conclude(*report, folder.path());
+  console.conclude(*report, folder.path(), summary);
   switch (report->verdict()) {
     case StepVerdict::Pass: return kSuccess;
     case StepVerdict::Error: return kBadUsage;

@@ -1,6 +1,5 @@
 #include "cli/gate_console.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +8,7 @@
 
 #include "cli/console.h"
 #include "hermetic/base/text.h"
-#include "hermetic/base/unique_fd.h"
+#include "hermetic/places/own_file.h"
 #include "hermetic/spec/quantity.h"
 
 namespace hermetic::cli {
@@ -106,7 +105,16 @@ void GateConsole::on_progress(const gate::Progress& progress) {
   say(names.empty() ? std::string(kClear) : fmt::format("{}… {}", kClear, names));
 }
 
-void GateConsole::annotate(const Report& report) const {
+Result<std::optional<OwnPlace>> place_of_summary() {
+  const char* path = std::getenv(kSummaryVariable);
+  if (path == nullptr || *path == '\0' || !is_on("GITHUB_ACTIONS"))
+    return std::optional<OwnPlace>();
+  OwnPlace place = TRY(OwnPlace::find(path));
+  TRY(place.check_for_file());
+  return std::optional(std::move(place));
+}
+
+void GateConsole::annotate(const Report& report, const std::optional<OwnPlace>& summary) const {
   if (!is_on("GITHUB_ACTIONS")) return;
   for (const ReportStep& step : report.steps) {
     const std::string place = fmt::format(
@@ -121,16 +129,14 @@ void GateConsole::annotate(const Report& report) const {
     if (step.breaches.empty() && step.verdict != StepVerdict::Pass)
       print(without_commands(fmt::format("::error {}::{}\n", place, escaped(step.reason, false))));
   }
-  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-  if (summary == nullptr || *summary == '\0') return;
-  const UniqueFd file(::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
-  const std::string text = report_as_markdown(report);
-  if (!file.is_open() ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    complain({.message = fmt::format("cannot write the summary to '{}'", printable(summary))});
+  if (!summary) return;
+  if (const Result<void> written = append_to_own_file(*summary, report_as_markdown(report));
+      !written)
+    complain(written.error());
 }
 
-void GateConsole::conclude(const Report& report, const std::string& folder) const {
+void GateConsole::conclude(const Report& report, const std::string& folder,
+                           const std::optional<OwnPlace>& summary) const {
   std::size_t passed = 0;
   for (const ReportStep& step : report.steps) {
     passed += step.verdict == StepVerdict::Pass ? 1U : 0U;
@@ -145,7 +151,7 @@ void GateConsole::conclude(const Report& report, const std::string& folder) cons
   if (!quiet_)
     say(fmt::format("{}: {} of {} steps passed, {}\nevidence: {}\n", to_string(report.verdict()),
                     passed, report.steps.size(), to_string(report.assurance), printable(folder)));
-  annotate(report);
+  annotate(report, summary);
 }
 
 }  // namespace hermetic::cli

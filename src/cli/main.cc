@@ -1,5 +1,4 @@
 // hermetic: runs any command with exactly the files, network and limits it was given.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "hermetic/base/standard_descriptors.h"
 #include "hermetic/base/text.h"
 
 namespace hermetic::cli {
@@ -71,16 +71,6 @@ int help(std::span<char* const> words) {
   return print(help_for(command->description())), kSuccess;
 }
 
-// A caller may have closed them. What is opened next would take their numbers, and be given to the
-// command as its own: a directory of the host, for example.
-bool open_standard_descriptors() {
-  for (int number = 0; number <= 2; ++number)
-    if (::fcntl(number, F_GETFD) < 0 &&
-        ::open("/dev/null", number == 0 ? O_RDONLY : O_WRONLY) != number)
-      return false;
-  return true;
-}
-
 int dispatch(std::span<char* const> words) {
   if (words.empty()) return print(overview()), kBadUsage;
   const std::string_view name = words.front();
@@ -97,6 +87,6 @@ int dispatch(std::span<char* const> words) {
 
 int main(int count, char** words) {
   if (count < 1) return hermetic::cli::kBadUsage;
-  if (!hermetic::cli::open_standard_descriptors()) return hermetic::cli::kFailed;
+  if (!hermetic::open_standard_descriptors()) return hermetic::cli::kFailed;
   return hermetic::cli::dispatch({words + 1, static_cast<std::size_t>(count - 1)});
 }

@@ -4,8 +4,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <string>
 
+#include "hermetic/base/current_directory.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/lookup.h"
 
 namespace hermetic::cli {
 namespace {
@@ -34,6 +39,74 @@ constexpr std::array<Row, 8> kRows = {{
     {"--keep-changes", Kind::Fresh, true},
 }};
 
+bool is_printed(std::string_view option, const OwnPlace& place) {
+  return option == "--json" && place.path() == "-";
+}
+
+// Of the deepest object on the way that exists; and what is missing below it.
+struct Spot {
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::string rest;
+};
+
+Spot spot_of(const Found& found) {
+  return {.device = found.device,
+          .inode = found.inode,
+          .rest = std::string(relative_to(found.real_path, found.existing_path))};
+}
+
+bool is_same(const Spot& one, const Spot& other) {
+  return one.device == other.device && one.inode == other.inode && one.rest == other.rest;
+}
+
+// It will be: in a folder that is not there yet.
+bool is_inside(const Spot& inner, const Spot& outer) {
+  return !outer.rest.empty() && inner.device == outer.device && inner.inode == outer.inode &&
+         is_strictly_within("/" + inner.rest, "/" + outer.rest);
+}
+
+// Several may go to one pipe, or to /dev/null.
+bool is_stream(const OwnPlace& place) {
+  const bool is_file = place.handed_in() >= 0 && place.found().descriptor;
+  return place.holds() == OwnPlace::Holds::Stream && !is_file;
+}
+
+// One would destroy the other, or keep it from being made.
+Result<void> check_distinct(const std::map<std::string_view, OwnPlace>& places) {
+  for (const auto& [option, place] : places)
+    for (const auto& [other_option, other] : places) {
+      if (option == other_option || is_stream(place) || is_stream(other)) continue;
+      const Spot spot = spot_of(place.found());
+      const Spot other_spot = spot_of(other.found());
+      const bool same = is_same(spot, other_spot);
+      if (!same && !is_inside(spot, other_spot)) continue;
+      return invalid(
+          fmt::format("{} '{}' and {} '{}' {}", option, printable(place.path()), other_option,
+                      printable(other.path()), same ? "are one place" : "lie in each other"),
+          "give each a place of its own");
+    }
+  return {};
+}
+
+// Nor what the same command line has read.
+Result<void> check_not_read(const std::map<std::string_view, OwnPlace>& places,
+                            const Arguments& arguments) {
+  for (const std::string_view option : {"--key", "--spec"}) {
+    const std::string path = arguments.last(option);
+    const Result<std::string> absolute = absolute_path(path.empty() ? "-" : path);
+    if (path.empty() || path == "-" || !absolute) continue;
+    const Result<Found> found = look_up_on_host(*absolute);
+    if (!found || !found->exists()) continue;
+    for (const auto& [writing, place] : places)
+      if (!is_stream(place) && is_same(spot_of(place.found()), spot_of(*found)))
+        return invalid(fmt::format("{} '{}' is what {} names: it would be overwritten", writing,
+                                   printable(place.path()), option),
+                       "name another place");
+  }
+  return {};
+}
+
 Result<void> check(const OwnPlace& place, Kind kind) {
   if (kind == Kind::File || kind == Kind::Printed) return place.check_for_file();
   if (kind == Kind::Folder) return place.check_for_folder();
@@ -54,13 +127,18 @@ bool is_per_task(std::string_view option) {
 Result<OwnPlaces> OwnPlaces::find(const Arguments& arguments) {
   OwnPlaces found;
   for (const Row& row : kRows) {
+    if (!arguments.has(row.option)) continue;
     const std::string path = arguments.last(row.option);
-    const bool to_output = path == "-" && row.kind == Kind::File;
-    if (path.empty() || (path == "-" && row.kind == Kind::Printed)) continue;
+    if (path.empty())
+      return invalid(fmt::format("{} has an empty name", row.option),
+                     "name a place; nothing would be written");
+    const bool to_output = path == "-" && (row.kind == Kind::File || row.kind == Kind::Printed);
     OwnPlace place =
         TRY(to_output ? OwnPlace::of_descriptor(STDOUT_FILENO, "-") : OwnPlace::find(path));
     found.places_.emplace(row.option, std::move(place));
   }
+  TRY(check_distinct(found.places_));
+  TRY(check_not_read(found.places_, arguments));
   return found;
 }
 
@@ -85,18 +163,17 @@ Result<void> OwnPlaces::check_writable() const {
 Result<void> OwnPlaces::check_out_of_reach(const Spec& spec) const {
   if (places_.empty()) return {};
   const Reach reach = TRY(Reach::of(spec));
-  for (const auto& [option, place] : places_) {
-    // What lies in a folder of failed outputs is removed for new ones.
-    const auto extent =
-        option == "--keep-failed" ? Reach::Extent::WithWhatLiesInIt : Reach::Extent::Itself;
-    TRY(place.check_out_of_reach(reach, option, extent));
-  }
+  // An output inside would be removed, or keep what belongs there from being made.
+  for (const auto& [option, place] : places_)
+    TRY(place.check_out_of_reach(reach, option, Reach::Extent::WithWhatLiesInIt));
   return {};
 }
 
 const OwnPlace* OwnPlaces::at(std::string_view option) const {
   const auto found = places_.find(option);
-  return found == places_.end() ? nullptr : &found->second;
+  // What is printed stands here to be judged.
+  return found == places_.end() || is_printed(found->first, found->second) ? nullptr
+                                                                           : &found->second;
 }
 
 }  // namespace hermetic::cli

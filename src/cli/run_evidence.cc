@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 
@@ -34,7 +35,8 @@ std::string reason_for(const Outcome& outcome, int exit_code) {
 }
 
 // Refused if the command could get at it.
-Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec) {
+Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const Spec& spec,
+                                              const RunOptions& options) {
   if (spec.has_env(kKeyVariable))
     return invalid(
         fmt::format("the command would get {}, the key that signs its own evidence", kKeyVariable),
@@ -42,6 +44,9 @@ Result<std::optional<SigningKey>> signing_key(const Arguments& arguments, const 
   if (!arguments.has("--key")) return key_from_environment();
   const KeyFile file = TRY(KeyFile::open(arguments.last("--key")));
   TRY(file.check_unseen(spec));
+  const std::array<int, 3> handed_on = {options.standard_input, options.standard_output,
+                                        options.standard_error};
+  TRY(file.check_not_handed_on(handed_on));
   return std::optional(file.key());
 }
 
@@ -62,7 +67,7 @@ Result<std::unique_ptr<RunEvidence>> RunEvidence::begin(const OwnPlace& place,
                                                         const Spec& spec,
                                                         const Redaction& redaction,
                                                         RunOptions& options, EventSink& next) {
-  std::optional<SigningKey> key = TRY(signing_key(arguments, spec));
+  std::optional<SigningKey> key = TRY(signing_key(arguments, spec, options));
   const Reach reach = TRY(Reach::of(spec));
   const auto is_seen = [&](const Found& directory) -> Result<bool> {
     return reach.to_write(directory, Reach::Extent::Itself).has_value();

@@ -426,6 +426,29 @@ EOF
   grep -q 'hermetic gate: fail' ../summary
 }
 
+# Also by an alias, which a step of an earlier gate has made.
+@test "no step leads the summary elsewhere, or holds it up" {
+  write_policy <<<'hermetic_steps: [{id: a, command: "echo ran"}]'
+  export GITHUB_ACTIONS=true
+  mkdir ../elsewhere ../links
+  ln -s ../elsewhere/summary summary
+  ln -s "$PWD" ../links/here
+  for place in "$PWD/summary" "$PWD/new" "$BATS_TEST_TMPDIR/links/here/new"; do
+    GITHUB_STEP_SUMMARY=$place run -2 gate
+    [[ $output == *"GITHUB_STEP_SUMMARY '$place'"*'inside the output'* ]]
+    [ ! -e "$BATS_TEST_TMPDIR/out" ]
+  done
+  [ -z "$(ls -A ../elsewhere)" ]
+  mkfifo ../pipe
+  GITHUB_STEP_SUMMARY=$BATS_TEST_TMPDIR/pipe run -0 timeout -s KILL 60 "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$BATS_TEST_TMPDIR/out"
+  [[ $output == *'cannot write'*pipe* ]]
+  # What other steps of the job have said stays.
+  echo before >../summary
+  GITHUB_STEP_SUMMARY=$BATS_TEST_TMPDIR/summary run -0 gate
+  [ "$(head -n 1 ../summary)" = before ]
+  grep -q 'hermetic gate: pass' ../summary
+}
+
 @test "GitHub's problem matcher knows the errors of a policy" {
   write_policy <<<'hermetic_steps: [{id: bad, comand: exit 7}]'
   run -2 gate

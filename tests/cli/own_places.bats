@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Where hermetic writes for itself: no command gets there, by whatever name, and no link leads it elsewhere. As the caller
 # and as nobody.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # what is quoted is for inside; each test is a shell of its own
+# shellcheck disable=SC2016,SC2030,SC2031,SC2094,SC2154 # what is quoted is for inside; each test is a shell of its own
 
 bats_require_minimum_version 1.5.0
 load both_users
@@ -171,7 +171,7 @@ keeps_outputs() {
   mkdir -p both/0
   echo precious >both/0/f
   run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --output-in-place both/0 --keep-failed both -- sh -c 'exit 3'
-  [[ $output == *'--keep-failed'*'lies inside the output'* ]]
+  [[ $output == *'--keep-failed'*'is around the output'* ]]
   [ "$(cat both/0/f)" = precious ]
 }
 @test "failed outputs are kept where nothing else is" { as_both keeps_outputs; }
@@ -212,3 +212,163 @@ EOF
   [[ $output == *'the command could read'* ]]
 }
 @test "the key is found by hard link, bind mount and layer" { as_both hides_keys; }
+
+# --- what a second look at these places found ---
+
+one_place_each() {
+  "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
+  cp key key.before
+  touch x
+  ln -s x soft
+  ln x hard
+  tools_only
+  give
+  local options
+  for options in '--json n --events n' '--events x --samples soft' '--json x --events hard' '--json ./n --samples n' \
+    '--evidence new --events new' '--evidence new/inner --keep-failed new' '--events key' '--json key' '--json tools.yaml'; do
+    # shellcheck disable=SC2086 # options and their values
+    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --key key $options -- sh -c 'echo ran >&2'
+    [[ $output != *ran* && $output == *--* ]] || {
+      echo "$options: $output"
+      return 1
+    }
+  done
+  cmp key key.before
+  # Streams are another matter.
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json /dev/null --events /dev/null --samples /dev/null -- true
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json /dev/fd/7 --events both -- sh -c 'echo ran >&2' 7>both
+  [[ $output == *'are one place'* && $output != *ran* ]]
+}
+@test "each option has a place of its own, and none that of the key or the spec" { as_both one_place_each; }
+
+said_and_not_written() {
+  tools_only
+  give
+  local option
+  for option in --json --events --samples --evidence --keep-failed; do
+    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml $option '' -- sh -c 'echo ran >&2'
+    [[ $output == *"$option has an empty name"* && $output != *ran* ]]
+  done
+  for option in '--json -' '--events -' '--samples -' '--json /dev/stdout' '--events /dev/fd/1'; do
+    # shellcheck disable=SC2086 # an option and its value
+    "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml $option -- sh -c 'echo ran >&2' >&- 2>said && return 1
+    grep -q 'not a descriptor that hermetic was given' said
+    run ! grep ran said
+  done
+  # A command whose caller has closed them runs all the same.
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml -- sh -c 'echo nobody reads this' <&- >&- 2>&-
+}
+@test "a record that nothing would be left of is refused before anything runs" { as_both said_and_not_written; }
+
+printed_to_an_output() {
+  mkdir -p w
+  tools_only
+  give
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --output-in-place w --json - -- sh -c 'echo ran >&2' >w/log 2>said && return 1
+  grep -q "lies inside the output" said
+  run ! grep ran said
+}
+@test "what is printed to a file is judged as that file" { as_both printed_to_an_output; }
+
+around_outputs() {
+  tools_only
+  give
+  local option
+  for option in --json --events --samples --evidence --keep-failed; do
+    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --output new/deep $option new -- sh -c 'echo ran >&2'
+    [[ $output == *"$option 'new'"*'is around the output'* && $output != *ran* ]]
+  done
+  [ ! -e new ]
+}
+@test "a place that an output will lie in is refused before anything runs" { as_both around_outputs; }
+
+@test "what another user has put for the caller to find is not written to" {
+  ((EUID == 0)) || skip 'only root has others'
+  nobody_can || skip 'nobody may not execute the program'
+  tools_only
+  mkdir -m 700 ours
+  for mode in 1777 0777 1775; do
+    rm -rf public
+    mkdir -m "$mode" public
+    chgrp 65534 public
+    "${nobody[@]}" sh -c 'umask 0
+      echo planted >public/file; mkdir public/folder; mkfifo public/pipe
+      ln -s "$PWD/ours/target" public/link; ln -s "$PWD/ours" public/way'
+    for option in --json --events --samples --evidence --keep-failed; do
+      for place in file folder pipe link way/file; do
+        run -2 timeout 20 "$HERMETIC_PROGRAM" run --spec tools.yaml $option public/$place -- sh -c 'echo ran >&2' 3>&-
+        [[ $output == *'another user has made '* && $output != *ran* ]] || {
+          # What stands in the way for another reason is refused as well.
+          [[ $option == --evidence && $place =~ ^(file|folder|pipe)$ && $output != *ran* ]] || {
+            echo "$mode $option $place: $output"
+            return 1
+          }
+        }
+      done
+    done
+    run -2 "$HERMETIC_PROGRAM" learn --write public/file -- true
+    [ "$(cat public/file)" = planted ]
+    [ -z "$(find public/folder ours -mindepth 1)" ]
+  done
+  # In a directory of theirs a link leads to what is theirs, and to nothing else.
+  mkdir theirs
+  chown 65534:65534 theirs
+  "${nobody[@]}" sh -c 'mkdir theirs/logs; ln -s logs theirs/here; ln -s "$PWD/ours/target" theirs/there; umask 0; echo old >theirs/old'
+  run -2 "$HERMETIC_PROGRAM" run --spec tools.yaml --json theirs/there -- sh -c 'echo ran >&2'
+  [[ $output == *"leads to what is not that user's"* && $output != *ran* ]]
+  [ -z "$(ls -A ours)" ]
+  "$HERMETIC_PROGRAM" run --spec tools.yaml --json theirs/here/file --quiet -- true
+  [ -s theirs/logs/file ]
+  # A file of root's is not for everybody because theirs was.
+  "$HERMETIC_PROGRAM" run --spec tools.yaml --json theirs/old --quiet -- true
+  [ "$(stat -c '%U %a' theirs/old)" = 'root 644' ]
+}
+
+planted_fifos() {
+  mkdir -p w
+  tools_only
+  give
+  local uid
+  uid=$("${prefix[@]}" id -u)
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --output-in-place w -- sh -c "cd '$PWD/w'
+    for name in journal claimed; do mkdir .hermetic-$uid-\$name; mkfifo .hermetic-$uid-\$name/\$name; done"
+  run timeout -s KILL 30 "${prefix[@]}" "$HERMETIC_PROGRAM" gc w
+  ((status != 137))
+  # The next run that prepares an output there looks at what is left, too.
+  timeout -s KILL 30 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --output w/new --quiet -- sh -c "echo x >'$PWD/w/new/f'"
+  [ "$(cat w/new/f)" = x ]
+}
+@test "fifos that a command left in place of journals and claims hold nobody up" { as_both planted_fifos; }
+
+hides_streams() {
+  "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
+  tools_only
+  give
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --evidence e --key key -- cat <key
+  [[ $output == *'as a standard stream'* && $output != *PRIVATE* ]]
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --evidence e --key /dev/stdin -- cat <key
+  [[ $output == *'as a standard stream'* && $output != *PRIVATE* ]]
+  # Nor can it put a key of its own in the place of it.
+  sed "s,HERE,$PWD,g" >replaces.yaml <<'EOF'
+version: 1
+inputs: [/usr, /bin, /lib, /lib64]
+outputs: [{path: HERE/key, type: file}]
+EOF
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec replaces.yaml --evidence e --key key -- sh -c "echo mine >'$PWD/key'"
+  [[ $output == *'the command could replace'* ]]
+  grep -q PRIVATE key
+  [ ! -e e ]
+}
+@test "the key is no stream and no output of the command" { as_both hides_streams; }
+
+keeps_no_lists() {
+  command -v python3 >/dev/null || skip 'no python3'
+  tools_only
+  give
+  local set='import os, struct; os.setxattr("x", "system.posix_acl_default", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, 7, 2**32 - 1) for tag in (1, 4, 32)))'
+  run "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --output w --keep-failed kept -- sh -c "cd '$PWD/w'; mkdir x; python3 -c '$set' && exit 3"
+  ((status == 3)) || skip 'no access control lists here'
+  [ -d kept/0/x ]
+  python3 -c 'import os; assert "system.posix_acl_default" not in os.listxattr("kept/0/x")'
+}
+@test "what is kept decides nothing for files that come later" { as_both keeps_no_lists; }

@@ -38,6 +38,16 @@ TEST_F(Published, Socket) {
 TEST_F(Published, SetuidFile) { expect_unpublished(in_output("cp /bin/true x; chmod 4755 x")); }
 TEST_F(Published, SetgidDirectory) { expect_unpublished(in_output("mkdir x; chmod 2755 x")); }
 
+// What it says would stand in for the umask of those who make files there later.
+constexpr const char* kSetDefaultList =
+    "python3 -c 'import os, struct; os.setxattr(\"x\", \"system.posix_acl_default\", "
+    "struct.pack(\"<I\", 2) + b\"\".join(struct.pack(\"<HHI\", tag, 7, 2**32 - 1) "
+    "for tag in (1, 4, 32)))'";
+
+TEST_F(Published, DefaultAccessControlList) {
+  expect_unpublished(in_output(std::string("mkdir x; ") + kSetDefaultList));
+}
+
 TEST_F(Published, OutputTurnedIntoALink) {
   // The output itself is a mount point: it can be neither removed nor replaced.
   dir.file("precious/file", "canary");

@@ -16,6 +16,21 @@
 namespace hermetic {
 namespace {
 
+constexpr const char* kDefaultList = "system.posix_acl_default";
+
+std::string path_of(int directory, const std::string& name) {
+  return directory == AT_FDCWD ? name : fmt::format("/proc/self/fd/{}/{}", directory, name);
+}
+
+// "" if there is none.
+std::string default_list(const std::string& path) {
+  const ssize_t size = ::lgetxattr(path.c_str(), kDefaultList, nullptr, 0);
+  if (size <= 0) return "";
+  std::string list(static_cast<std::size_t>(size), '\0');
+  const ssize_t read = ::lgetxattr(path.c_str(), kDefaultList, list.data(), list.size());
+  return read == size ? list : "?";  // it is not to be taken for none
+}
+
 Error cannot_clear(std::string_view doing, const std::string& name) {
   return system_error(fmt::format("cannot {} '{}'", doing, printable(name)), errno);
 }
@@ -24,6 +39,9 @@ Result<void> clear(int directory, const std::string& name, const struct stat& st
   if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 &&
       ::fchmodat(directory, name.c_str(), status.st_mode & 01777U, 0) != 0)
     return cannot_clear("set the mode of", name);
+  if (S_ISDIR(status.st_mode) && has_own_default_list(directory, name) &&
+      ::lremovexattr(path_of(directory, name).c_str(), kDefaultList) != 0)
+    return cannot_clear("take the default access control list from", name);
   if (!S_ISREG(status.st_mode) || !has_capabilities(directory, name)) return {};
   // To remove the attribute itself takes a capability. That a file got an owner, be it the same,
   // takes them away for its owner, too: chown(2).
@@ -68,9 +86,12 @@ Result<void> clear_below(int directory, int depth) {
 }  // namespace
 
 bool has_capabilities(int directory, const std::string& name) {
-  const std::string path =
-      directory == AT_FDCWD ? name : fmt::format("/proc/self/fd/{}/{}", directory, name);
-  return ::lgetxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return ::lgetxattr(path_of(directory, name).c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+bool has_own_default_list(int parent, const std::string& name) {
+  const std::string list = default_list(path_of(parent, name));
+  return !list.empty() && list != default_list(path_of(parent, "."));
 }
 
 Result<void> clear_powers(int directory, const std::string& name) {
@@ -86,6 +107,10 @@ Result<void> clear_powers_in(int directory) {
   if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 &&
       ::fchmod(directory, status.st_mode & 01777U) != 0)
     return cannot_clear("set the mode of", ".");
+  const std::string list = default_list(path_of(directory, "."));
+  if (!list.empty() && list != default_list(path_of(directory, "..")) &&
+      ::lremovexattr(path_of(directory, ".").c_str(), kDefaultList) != 0)
+    return cannot_clear("take the default access control list from", ".");
   return clear_below(directory, 0);
 }
 

@@ -58,7 +58,8 @@ class FreshFile {
     struct stat old = {};
     const bool replaces =
         ::fstatat(directory_, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
-    if (replaces && ::fchmod(file_.get(), old.st_mode & 0777U) != 0)
+    // What another user lets others do with a file is not said of ours.
+    if (replaces && old.st_uid == ::geteuid() && ::fchmod(file_.get(), old.st_mode & 0777U) != 0)
       return cannot_write(path_, errno);
     if (temporary_.empty()) {
       if (!replaces && name_it(name)) return {};

@@ -127,7 +127,8 @@ Result<void> copy_bytes(int from, int to, off_t size, const std::string& name) {
 
 Result<void> copy_file(int from_parent, const std::string& from, int to_parent,
                        const std::string& to, const struct stat& status) {
-  const UniqueFd source(::openat(from_parent, from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd source(
+      ::openat(from_parent, from.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!source.is_open()) return cannot("open", from);
   const UniqueFd target(
       ::openat(to_parent, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

@@ -70,20 +70,24 @@ Result<Prepared> prepare(const Step& step, const Policy& policy, const GateOptio
   return refusal.value_or(unsupported("nothing can run a step here"));
 }
 
+Result<void> at_step(Result<void> checked, const Step& step) {
+  if (checked) return checked;
+  Error error = std::move(checked).error();
+  if (error.origin.line == 0) error.origin = step.origin;
+  return error;
+}
+
 // A step must not get at what signs the evidence about it, nor at where it is made.
 Result<void> check_reach(const Step& step, const Prepared& prepared, const GateOptions& options,
                          const EvidenceFolder& folder) {
   if (options.is_signed && prepared.detector->assurance != Assurance::Enforced)
     return invalid("nothing keeps the step from the key that signs its own evidence",
                    "sign where steps can be confined, or leave the key out", step.origin);
-  if (options.key_file)
-    if (Result<void> unseen = options.key_file->check_unseen(prepared.spec); !unseen) {
-      Error error = std::move(unseen).error();
-      if (error.origin.line == 0) error.origin = step.origin;
-      return error;
-    }
+  if (options.key_file) TRY(at_step(options.key_file->check_unseen(prepared.spec), step));
   const Found workshop = TRY(folder.workshop());
   const Reach reach = TRY(Reach::of(prepared.spec));
+  for (const auto& [name, place] : options.own_places)
+    TRY(at_step(place.check_out_of_reach(reach, name, Reach::Extent::WithWhatLiesInIt), step));
   if (const auto way = reach.to_write(workshop, Reach::Extent::Itself))
     return invalid(fmt::format("the step could write where the evidence about it is made: '{}' in "
                                "the {}",

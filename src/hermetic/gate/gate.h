@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "hermetic/gate/judge.h"
 #include "hermetic/gate/policy.h"
 #include "hermetic/gate/step_spec.h"
+#include "hermetic/places/own_place.h"
 #include "hermetic/record/evidence_folder.h"
 #include "hermetic/record/key_file.h"
 #include "hermetic/record/report.h"
@@ -48,6 +50,7 @@ struct GateOptions {
   Surroundings surroundings;
   bool is_signed = false;           // what is written down, with a key that no step may see
   std::optional<KeyFile> key_file;  // where that is, if it is a file
+  std::map<std::string, OwnPlace> own_places;        // what else is written, by what asks for it
   std::function<void(const Progress&)> on_progress;  // from several threads, one at a time
 };
 

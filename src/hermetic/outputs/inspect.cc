@@ -60,11 +60,12 @@ class Inspector {
     bytes += static_cast<std::uint64_t>(status.st_size);
     const std::string kind = (status.st_mode & S_IXUSR) != 0 ? "x " : "f ";
     if (digests_ == Digests::Skip) return kind;
-    UniqueFd file(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd file(::openat(parent, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!file.is_open() && errno == EACCES &&
         ::fchmodat(parent, name.c_str(), status.st_mode | S_IRUSR, 0) == 0) {
       // Unreadable for ourselves: readable for the moment it takes to hash it.
-      file = UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+      file =
+          UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
       (void)::fchmodat(parent, name.c_str(), status.st_mode, 0);
     }
     if (!file.is_open())
@@ -81,6 +82,9 @@ class Inspector {
     if (!opened && opened.error().os_error == EACCES)
       return refuse(path, "cannot be listed", "make it readable in the command");
     if (!opened) return std::move(opened).error();
+    if (has_own_default_list(parent, name))
+      return refuse(path, "has a default access control list of its own",
+                    "remove it with setfacl -k in the command");
     const UniqueFd directory = std::move(*opened);
     ListingDigest listing;
     for (const std::string& child : TRY(names_in(directory.get()))) {

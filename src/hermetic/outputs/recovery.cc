@@ -218,11 +218,20 @@ class Sweep {
     remove(path, directory, journal->has(Kind::Committed) ? Fate::Finished : Fate::TakenBack);
   }
 
+  // "" if it is no file. A command may have made the folder: a fifo would be waited for.
+  static std::string claim_in(int folder) {
+    const UniqueFd file(
+        ::openat(folder, kClaimFile, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status = {};
+    if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
+    const Result<std::string> text = read_file(file.get(), PATH_MAX);
+    return text ? *text : "";
+  }
+
   // A staging folder goes with its journal, wherever that is.
   void follow_claim(const std::string& path, int folder) {
-    const UniqueFd file(::openat(folder, kClaimFile, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    const Result<std::string> claim = read_file(file.get(), PATH_MAX);
-    const std::string journal = claim ? claim->substr(0, claim->find('\n')) : "";
+    const std::string claim = claim_in(folder);
+    const std::string journal = claim.substr(0, claim.find('\n'));
     if (const Result<std::string> normal = normal_path(journal); normal && *normal == journal) {
       const std::string base(parent_of(journal));
       const Result<UniqueFd> directory = open_directory(AT_FDCWD, base);

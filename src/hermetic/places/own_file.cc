@@ -69,11 +69,11 @@ Result<void> write_stream(const OwnPlace& place, std::string_view text) {
   return {};
 }
 
-// The very file that was found to be there, emptied. It is judged once more, because the command
-// may have another name of it otherwise: it has one name only, and that was judged.
-Result<UniqueFd> open_in_place(const OwnPlace& place) {
+// The very file that was found to be there. It is judged once more, because the command may have
+// another name of it otherwise: it has one name only, and that was judged.
+Result<UniqueFd> open_found(const OwnPlace& place, int flags) {
   UniqueFd file(::openat(place.directory(), std::string(place.name()).c_str(),
-                         O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC));
+                         O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC | flags));
   struct stat status = {};
   struct stat found = {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0 ||
@@ -85,6 +85,11 @@ Result<UniqueFd> open_in_place(const OwnPlace& place) {
     return system_error(
         fmt::format("cannot write '{}', which has other names", printable(place.path())), EMLINK,
         "name a file that does not exist, in a directory that can be written to");
+  return file;
+}
+
+Result<UniqueFd> open_in_place(const OwnPlace& place) {
+  UniqueFd file = TRY(open_found(place, 0));
   if (::ftruncate(file.get(), 0) != 0) return cannot_write(place, errno);
   return file;
 }
@@ -113,6 +118,13 @@ Result<void> write_own_file(const OwnPlace& place, std::string_view text) {
       place.holds() != OwnPlace::Holds::File)
     return whole;
   const UniqueFd file = TRY(open_in_place(place));
+  return write_to(file, place, text);
+}
+
+Result<void> append_to_own_file(const OwnPlace& place, std::string_view text) {
+  if (place.holds() == OwnPlace::Holds::Stream) return write_stream(place, text);
+  if (place.holds() != OwnPlace::Holds::File) return write_own_file(place, text);
+  const UniqueFd file = TRY(open_found(place, O_APPEND));
   return write_to(file, place, text);
 }
 

@@ -14,7 +14,9 @@
 #include "hermetic/base/current_directory.h"
 #include "hermetic/base/entries.h"
 #include "hermetic/base/path.h"
+#include "hermetic/base/standard_descriptors.h"
 #include "hermetic/base/text.h"
+#include "hermetic/places/planted.h"
 #include "hermetic/spec/builtin_view.h"
 
 namespace hermetic {
@@ -55,7 +57,7 @@ std::optional<int> descriptor_behind(const std::string& link) {
 // What hermetic itself has opened is closed on execution; what the caller has handed in is not.
 Result<UniqueFd> take_descriptor(const std::string& path, int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFD);
-  if (flags < 0 || (flags & FD_CLOEXEC) != 0)
+  if (flags < 0 || (flags & FD_CLOEXEC) != 0 || was_closed(descriptor))
     return invalid(fmt::format("cannot write '{}': it is not a descriptor that hermetic was given",
                                printable(path)),
                    "name a descriptor that the caller has opened for writing");
@@ -66,21 +68,6 @@ Result<UniqueFd> take_descriptor(const std::string& path, int descriptor) {
   UniqueFd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
   if (!copy.is_open()) return cannot_write(path, errno);
   return copy;
-}
-
-// proc(5), protected_symlinks: a link that another user has put where everybody may put one. The
-// kernel would not follow it either, where it is told to protect its users.
-Result<void> check_owner(const std::string& path, const Link& link) {
-  struct stat status = {};
-  struct stat around = {};
-  if (::lstat(link.path.c_str(), &status) != 0) return cannot_write(path, errno);
-  if (::stat(std::string(parent_of(link.path)).c_str(), &around) != 0)
-    return cannot_write(path, errno);
-  const bool is_public = (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0;
-  if (!is_public || status.st_uid == ::geteuid() || status.st_uid == around.st_uid) return {};
-  return invalid(fmt::format("cannot write '{}': another user has made the link '{}'",
-                             printable(path), printable(link.path)),
-                 "name the file itself, or a place in a directory of your own");
 }
 
 OwnPlace::Holds kind_of(mode_t mode) {
@@ -103,9 +90,9 @@ Result<OwnPlace> OwnPlace::find(const std::string& path) {
   const std::string absolute = TRY(absolute_with_parents(path));
   place.found_ = TRY(look_up_on_host(absolute));
   for (const Link& link : place.found_.links) {
+    TRY(check_not_planted(link, path));
     if (const std::optional<int> descriptor = descriptor_behind(link.path))
       return of_descriptor(*descriptor, path);
-    TRY(check_owner(path, link));
   }
   const std::string& real = place.found_.real_path;
   if (place.found_.exists()) {
@@ -123,6 +110,7 @@ Result<OwnPlace> OwnPlace::find(const std::string& path) {
   Result<UniqueFd> directory = open_without_links(AT_FDCWD, deepest);
   if (!directory) return cannot_write(path, directory.error().os_error);
   place.directory_ = std::make_shared<const UniqueFd>(std::move(*directory));
+  TRY(check_not_planted(place.found_, place.directory_->get(), path));
   const std::string_view below = relative_to(parent, deepest);
   for (std::size_t begin = 0; begin < below.size();) {
     const std::size_t end = std::min(below.find('/', begin), below.size());
@@ -183,6 +171,9 @@ Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view o
       real_path() == path_
           ? fmt::format("'{}'", printable(path_))
           : fmt::format("'{}', which is '{}',", printable(path_), printable(real_path()));
+  if (!way->is_inside)
+    return invalid(fmt::format("{} {} is around the {}", option, what, way->through),
+                   "choose a place that holds nothing of the command's");
   const std::string as =
       way->name == real_path() ? "" : fmt::format(" as '{}'", printable(way->name));
   return invalid(fmt::format("{} {} lies inside the {}{}", option, what, way->through, as),

@@ -36,8 +36,8 @@ class OwnPlace {
              // replaced
   };
 
-  // Follows symbolic links, like the kernel, to the place that they lead to: but for a link in a
-  // sticky directory that others can write to, if it belongs to another user. "/dev/stdout",
+  // Follows symbolic links, like the kernel, to the place that they lead to. What another user may
+  // have put there, or on the way, for the caller to find is refused. "/dev/stdout",
   // "/dev/fd/N" and the like are the caller's descriptors.
   [[nodiscard]] static Result<OwnPlace> find(const std::string& path);
 

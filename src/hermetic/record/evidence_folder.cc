@@ -51,7 +51,8 @@ Result<void> collect(int directory, const std::string& prefix,
     if (!S_ISREG(status.st_mode))
       return invalid(
           fmt::format("'{}' in the evidence is neither a file nor a folder", printable(path)));
-    const UniqueFd file(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd file(
+        ::openat(directory, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!file.is_open()) return cannot("open", path, errno);
     files[path] = {.name = path, .digest = TRY(digest_of_file(file.get(), path)) };
   }

@@ -2,7 +2,10 @@
 // for.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -21,14 +24,25 @@ class KeyFile {
   [[nodiscard]] const SigningKey& key() const { return key_; }
 
   // Fails with InvalidSpec, naming both, if the command of `spec` could read the file: also by a
-  // hard link, a bind mount or the layer of a temp.
+  // hard link, a bind mount or the layer of a temp; or if it could put another in its place.
   [[nodiscard]] Result<void> check_unseen(const Spec& spec) const;
 
- private:
-  KeyFile(std::optional<Found> file, SigningKey key)
-      : file_(std::move(file)), key_(std::move(key)) {}
+  // Fails with InvalidSpec if the command would get the file itself as a standard stream. Negative
+  // descriptors are none.
+  [[nodiscard]] Result<void> check_not_handed_on(std::span<const int> descriptors) const;
 
-  std::optional<Found> file_;  // nothing if it is a pipe, or has no name any more
+ private:
+  struct Identity {
+    dev_t device;
+    ino_t inode;
+  };
+  KeyFile(std::string path, std::optional<Identity> identity, std::optional<Found> file,
+          SigningKey key)
+      : path_(std::move(path)), identity_(identity), file_(std::move(file)), key_(std::move(key)) {}
+
+  std::string path_;
+  std::optional<Identity> identity_;  // nothing if it is a pipe
+  std::optional<Found> file_;         // nothing if it is a pipe, or has no name any more
   SigningKey key_;
 };
 

@@ -47,7 +47,8 @@ class TreeDigest {
     if (S_ISLNK(status.st_mode)) return "l " + TRY(digest_of_link(parent, name, path));
     if (!S_ISREG(status.st_mode)) return std::string("s -");  // a device, fifo or socket
     result_.size_bytes += static_cast<std::uint64_t>(status.st_size);
-    const UniqueFd file(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd file(
+        ::openat(parent, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!file.is_open() && errno == EACCES) return std::string("u -");
     if (!file.is_open())
       return system_error(fmt::format("cannot open '{}'", printable(path)), errno);

@@ -83,9 +83,12 @@ std::optional<Reach::Way> Reach::to_write(const Found& place, Extent extent) con
   for (const Region& region : same_device->second) {
     const auto root = region.paths.witness();
     if (!root) continue;
+    const bool is_inside = region.paths.contains(at.path);
     const bool lies_in_it = extent == Extent::WithWhatLiesInIt && is_within(*root, at.path);
-    if (region.paths.contains(at.path) || lies_in_it)
-      return Way{.through = describe(region.tree->declaration), .name = name_in(region, at.path)};
+    if (is_inside || lies_in_it)
+      return Way{.through = describe(region.tree->declaration),
+                 .name = name_in(region, at.path),
+                 .is_inside = is_inside};
   }
   return std::nullopt;
 }

@@ -24,8 +24,9 @@ class Reach {
 
   // How the command gets at an object.
   struct Way {
-    std::string through;  // "output '/w' (a.yaml:3)"
-    std::string name;     // what the object is called there
+    std::string through;    // "output '/w' (a.yaml:3)"
+    std::string name;       // what the object is called there
+    bool is_inside = true;  // the object is; otherwise it holds what is named, or will
   };
 
   enum class Extent { Itself, WithWhatLiesInIt };

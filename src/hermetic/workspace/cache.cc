@@ -26,9 +26,17 @@
 namespace hermetic {
 namespace {
 
-Error failed(std::string_view doing, const std::string& path, int error) {
+Error failed(std::string_view doing, const std::string& path, int error,
+             std::string hint = "HERMETIC_CACHE names another directory for it") {
   return system_error(fmt::format("cannot {} '{}' of the cache", doing, printable(path)), error,
-                      "HERMETIC_CACHE names another directory for it");
+                      std::move(hint));
+}
+
+Error in_use(const std::string& path, const std::string& name) {
+  return failed("wait any longer for", name, ETIMEDOUT,
+                fmt::format("another process makes it, uses it, or holds the lock '{}/{}.lock', as "
+                            "a command can that sees the cache: lslocks shows which",
+                            printable(path), printable(name)));
 }
 
 Result<void> make_directories(const std::string& path) {
@@ -40,7 +48,7 @@ Result<void> make_directories(const std::string& path) {
 }
 
 Result<UniqueFd> open_at(int parent, const std::string& name, int flags, mode_t mode = 0600) {
-  UniqueFd file(::openat(parent, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode));
+  UniqueFd file(::openat(parent, name.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!file.is_open()) return failed("open", name, errno);
   return file;
 }
@@ -131,21 +139,23 @@ std::optional<std::string> Cache::intact(int entry, const std::string& name) con
   return std::move(*facts);
 }
 
-// Nothing but a signal could end a call that waits, and signals come to other threads.
-Result<bool> Cache::try_lock(int file, int how, const std::string& name) const {
+// Looks again and again: nothing but a signal could end a call that waits, and signals come to
+// other threads.
+Result<bool> Cache::try_lock(int file, int how, const std::string& name, Deadline until) const {
   constexpr std::chrono::milliseconds kPause(20);
-  while (::flock(file, stopped_ ? how | LOCK_NB : how) != 0) {
+  while (::flock(file, how | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return failed("lock", name, errno);
-    if (stopped_()) return failed("wait for", name, ECANCELED);
+    if (stopped_ && stopped_()) return failed("wait for", name, ECANCELED);
+    if (std::chrono::steady_clock::now() >= until) return in_use(path_, name);
     std::this_thread::sleep_for(kPause);
     return false;
   }
   return true;
 }
 
-Result<void> Cache::share(int file, const std::string& name) const {
-  for (bool locked = false; !locked;) locked = TRY(try_lock(file, LOCK_SH, name));
+Result<void> Cache::share(int file, const std::string& name, Deadline until) const {
+  for (bool locked = false; !locked;) locked = TRY(try_lock(file, LOCK_SH, name, until));
   return {};
 }
 
@@ -165,10 +175,11 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     return true;
   };
   // Nobody uses it while we have it alone. Who has made it while we waited may use it for long.
+  const Deadline until = std::chrono::steady_clock::now() + patience_;
   for (bool alone = false; !alone;) {
-    TRY(share(found.use.get(), name));
+    TRY(share(found.use.get(), name, until));
     if (use_if_intact()) return found;
-    alone = TRY(try_lock(found.use.get(), LOCK_EX, name));
+    alone = TRY(try_lock(found.use.get(), LOCK_EX, name, until));
   }
   if (!use_if_intact()) {
     const std::string making = fmt::format("{}{}", name, kMaking);
@@ -191,7 +202,7 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     const std::lock_guard guard(seen_->mutex);
     seen_->entries.insert_or_assign(name, found.facts);
   }
-  TRY(share(found.use.get(), name));
+  TRY(share(found.use.get(), name, std::chrono::steady_clock::now() + patience_));
   return found;
 }
 

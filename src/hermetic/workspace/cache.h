@@ -1,6 +1,7 @@
 // Cache: trees that are made once and that many runs start from.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,9 +48,13 @@ class Cache {
   [[nodiscard]] Result<CachedTree> get(const std::string& kind, const std::string& key,
                                        const Make& make, const TakeBack& take_back);
 
-  // From now on whoever waits in get() for another process fails once this is true. Not while
-  // somebody is in get(); nothing: waits as long as it takes.
+  // From now on get() fails once this is true while it waits for another process. Not to be called
+  // while another thread is in get(); nothing: only time ends the waiting.
   void give_up_when(std::function<bool()> stopped) { stopped_ = std::move(stopped); }
+
+  // How long get() waits for another process. A tree may take long to make, or be in use; but a
+  // command that sees the cache can hold its locks.
+  void give_up_after(std::chrono::milliseconds patience) { patience_ = patience; }
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -74,14 +79,16 @@ class Cache {
   };
   // Its facts, if it is as it was made.
   [[nodiscard]] std::optional<std::string> intact(int entry, const std::string& name) const;
-  // Waits for it; or, if it could be stopped, for a moment: false if it was not to be had.
-  [[nodiscard]] Result<bool> try_lock(int file, int how, const std::string& name) const;
-  [[nodiscard]] Result<void> share(int file, const std::string& name) const;
+  // Waits for it for a moment: false if it was not to be had, and may be.
+  [[nodiscard]] Result<bool> try_lock(int file, int how, const std::string& name,
+                                      Deadline until) const;
+  [[nodiscard]] Result<void> share(int file, const std::string& name, Deadline until) const;
 
   std::string path_;
   UniqueFd directory_;
   std::unique_ptr<Seen> seen_;
   std::function<bool()> stopped_;
+  std::chrono::milliseconds patience_ = std::chrono::minutes(30);
 };
 
 }  // namespace hermetic

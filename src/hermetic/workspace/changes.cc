@@ -42,7 +42,7 @@ std::optional<struct stat> look_at(const std::string& path) {
 Result<std::string> digest_of(const std::string& path, const struct stat& status) {
   if (S_ISLNK(status.st_mode)) return digest_of_link(AT_FDCWD, path, path);
   if (!S_ISREG(status.st_mode)) return std::string();
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!file.is_open() && errno == EACCES) return std::string();
   if (!file.is_open()) return system_error(fmt::format("cannot read '{}'", printable(path)), errno);
   Result<std::string> digest = digest_of_file(file.get(), path);

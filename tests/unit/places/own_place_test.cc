@@ -110,7 +110,7 @@ TEST_F(OwnPlaces, InLayersAndWhatChangesAreRefused) {
 TEST_F(OwnPlaces, AroundOutputsAreRefusedOnlyIfWhatLiesInThemIsReplaced) {
   EXPECT_EQ(refusal(writing(), dir.path()), "");
   EXPECT_THAT(refusal(writing(), dir.path(), Reach::Extent::WithWhatLiesInIt),
-              HasSubstr("lies inside the output"));
+              HasSubstr("is around the output"));
 }
 
 TEST_F(OwnPlaces, InExceptionsAreOutOfReach) {

@@ -298,6 +298,23 @@ TEST_F(Caches, NeedNotBeWaitedFor) {
   EXPECT_EQ(asked, 3);
 }
 
+// As a command can hold it that sees the cache: who can read a file can lock it.
+TEST_F(Caches, AreNotWaitedForWithoutEnd) {
+  Cache cache = open();
+  { const CachedTree tree = cache.get("kind", "key", maker()).value(); }
+  const std::string lock = cache.path() + "/kind-key.lock";
+  const UniqueFd held(::open(lock.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  Cache other = open();
+  other.give_up_after(std::chrono::milliseconds(100));
+  const Result<CachedTree> waited = other.get("kind", "key", maker());
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().os_error, ETIMEDOUT);
+  EXPECT_THAT(to_string(waited.error()), ::testing::HasSubstr(lock));
+  ASSERT_EQ(::flock(held.get(), LOCK_UN), 0);
+  EXPECT_TRUE(other.get("kind", "key", maker()));
+}
+
 // Two want it, one makes it and goes on to use it: the other uses it, too, and does not wait.
 TEST_F(Caches, AreSharedWithWhoeverWaitedAndCouldBeStopped) {
   for (int i = 0; i < 20; ++i) {
