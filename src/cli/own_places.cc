@@ -1,13 +1,16 @@
 #include "cli/own_places.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
-#include "hermetic/base/current_directory.h"
+#include "cli/spec_options.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/spec/lookup.h"
@@ -66,10 +69,11 @@ bool is_inside(const Spot& inner, const Spot& outer) {
          is_strictly_within("/" + inner.rest, "/" + outer.rest);
 }
 
-// Several may go to one pipe, or to /dev/null.
+// Several may go to one pipe, or to /dev/null. A file that the caller has opened is none.
 bool is_stream(const OwnPlace& place) {
-  const bool is_file = place.handed_in() >= 0 && place.found().descriptor;
-  return place.holds() == OwnPlace::Holds::Stream && !is_file;
+  struct stat status = {};
+  return place.holds() == OwnPlace::Holds::Stream &&
+         (::fstat(place.handed_in(), &status) != 0 || !S_ISREG(status.st_mode));
 }
 
 // One would destroy the other, or keep it from being made.
@@ -89,21 +93,40 @@ Result<void> check_distinct(const std::map<std::string_view, OwnPlace>& places) 
   return {};
 }
 
-// Nor what the same command line has read.
-Result<void> check_not_read(const std::map<std::string_view, OwnPlace>& places,
+// Nothing if there is no such file.
+std::optional<Spot> spot_of(int result, const struct stat& status) {
+  if (result != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const std::uint64_t device =
+      (std::uint64_t{major(status.st_dev)} << 32U) | std::uint64_t{minor(status.st_dev)};
+  return Spot{.device = device, .inode = status.st_ino, .rest = ""};
+}
+
+// Nor is any of them what the same command line reads, or what the command prints to, unless it is
+// said so, as with "-".
+Result<void> check_not_used(std::string_view option, const OwnPlace& place,
                             const Arguments& arguments) {
-  for (const std::string_view option : {"--key", "--spec"}) {
-    const std::string path = arguments.last(option);
-    const Result<std::string> absolute = absolute_path(path.empty() ? "-" : path);
-    if (path.empty() || path == "-" || !absolute) continue;
-    const Result<Found> found = look_up_on_host(*absolute);
-    if (!found || !found->exists()) continue;
-    for (const auto& [writing, place] : places)
-      if (!is_stream(place) && is_same(spot_of(place.found()), spot_of(*found)))
-        return invalid(fmt::format("{} '{}' is what {} names: it would be overwritten", writing,
-                                   printable(place.path()), option),
-                       "name another place");
-  }
+  if (is_stream(place)) return {};
+  const auto is_file = [&](int result, const struct stat& status) {
+    const std::optional<Spot> file = spot_of(result, status);
+    return file && is_same(spot_of(place.found()), *file);
+  };
+  const auto refused = [&](std::string_view what) {
+    return invalid(fmt::format("{} '{}' is {}", option, printable(place.path()), what),
+                   "name another place");
+  };
+  struct stat status = {};
+  const std::string key = arguments.last("--key");
+  if (is_file(::stat(key.c_str(), &status), status))
+    return refused("what --key names: it would be overwritten");
+  const std::string spec = arguments.has("--spec") ? arguments.last("--spec") : kDefaultFile;
+  const bool has_spec = arguments.has("--spec") || !arguments.words.empty();
+  if (has_spec && is_file(::stat(spec.c_str(), &status), status))
+    return refused("the spec: it would be overwritten");
+  if (place.holds() != OwnPlace::Holds::File) return {};
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO})
+    if (is_file(::fstat(descriptor, &status), status))
+      return refused(fmt::format("the file behind standard {}, to which the command writes",
+                                 descriptor == STDOUT_FILENO ? "output" : "error"));
   return {};
 }
 
@@ -138,7 +161,7 @@ Result<OwnPlaces> OwnPlaces::find(const Arguments& arguments) {
     found.places_.emplace(row.option, std::move(place));
   }
   TRY(check_distinct(found.places_));
-  TRY(check_not_read(found.places_, arguments));
+  for (const auto& [option, place] : found.places_) TRY(check_not_used(option, place, arguments));
   return found;
 }
 

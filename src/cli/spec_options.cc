@@ -23,7 +23,6 @@ namespace {
 // The variables that stand in for options; HERMETIC and HERMETIC_DEBUG are read elsewhere.
 const std::set<std::string> kVariables = {"HERMETIC_MEMORY", "HERMETIC_CPU_TIME",
                                           "HERMETIC_PROCESSES", "HERMETIC_NETWORK"};
-constexpr std::string_view kDefaultFile = "hermetic.yaml";
 
 Error at_option(Error error, std::string_view option) {
   error.origin = {.source = std::string(option)};

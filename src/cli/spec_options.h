@@ -12,6 +12,9 @@
 
 namespace hermetic::cli {
 
+// Where a target is looked for if no --spec is given.
+inline constexpr const char* kDefaultFile = "hermetic.yaml";
+
 [[nodiscard]] std::vector<Option> spec_options();
 
 // Options over the spec file over HERMETIC_* variables; without a file, over the defaults: the

@@ -168,7 +168,7 @@ Result<task::BatchOptions> batch_options(const Arguments& arguments) {
 Result<int> task_batch(const Arguments& arguments) {
   const task::TaskRequest usual = TRY(task_request(arguments, NeedsId::No));
   const std::string& file = arguments.words.back();
-  if (!arguments.has("--out")) return invalid("no place for the results", "give --out DIR");
+  if (arguments.last("--out").empty()) return invalid("no place for the results", "give --out DIR");
   const std::string text = TRY(read_whole_file(file));
   std::vector<task::BatchTask> tasks = TRY(task::parse_batch(text, file, usual));
   const bool installs = std::ranges::any_of(

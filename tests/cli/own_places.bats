@@ -118,7 +118,8 @@ to_streams() {
   mkfifo pipe
   give
   cat pipe >taken 3>&- &
-  "${prefix[@]}" "$HERMETIC_PROGRAM" run --json pipe -- true
+  tools_only
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json pipe -- true
   wait $!
   grep -q '"ending"' taken
   [ -p pipe ]
@@ -218,6 +219,7 @@ EOF
 one_place_each() {
   "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
   cp key key.before
+  mkdir sub
   touch x
   ln -s x soft
   ln x hard
@@ -225,9 +227,10 @@ one_place_each() {
   give
   local options
   for options in '--json n --events n' '--events x --samples soft' '--json x --events hard' '--json ./n --samples n' \
-    '--evidence new --events new' '--evidence new/inner --keep-failed new' '--events key' '--json key' '--json tools.yaml'; do
+    '--evidence new --events new' '--evidence new/inner --keep-failed new' '--events key' '--json key' '--json tools.yaml' \
+    '--key sub/../key --events key' '--key /dev/fd/8 --json key'; do
     # shellcheck disable=SC2086 # options and their values
-    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --key key $options -- sh -c 'echo ran >&2'
+    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --key key $options -- sh -c 'echo ran >&2' 8<key
     [[ $output != *ran* && $output == *--* ]] || {
       echo "$options: $output"
       return 1
@@ -238,6 +241,17 @@ one_place_each() {
   "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json /dev/null --events /dev/null --samples /dev/null -- true
   run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json /dev/fd/7 --events both -- sh -c 'echo ran >&2' 7>both
   [[ $output == *'are one place'* && $output != *ran* ]]
+  # A command that prints to the file would write its own events.
+  for options in --json --events --samples; do
+    "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml $options x -- echo forged >>x 2>said && return 1
+    grep -q 'the file behind standard output' said
+    [ ! -s x ]
+  done
+  echo 'targets: {t: {command: [/bin/echo, ran], inputs: [/usr, /bin, /lib, /lib64]}}' | cat <(echo 'version: 1') - >hermetic.yaml
+  cp hermetic.yaml hermetic.before
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --events hermetic.yaml t
+  [[ $output == *'is the spec: it would be overwritten'* && $output != *ran* ]]
+  cmp hermetic.before hermetic.yaml
 }
 @test "each option has a place of its own, and none that of the key or the spec" { as_both one_place_each; }
 
@@ -323,6 +337,26 @@ around_outputs() {
   "$HERMETIC_PROGRAM" run --spec tools.yaml --json theirs/old --quiet -- true
   [ "$(stat -c '%U %a' theirs/old)" = 'root 644' ]
 }
+
+# A pipe on a read-only mount is written to like any other: whoever reads it would get a forged record.
+pipes_in_inputs() {
+  mkdir -p in
+  mkfifo in/pipe
+  ln -s in/pipe pipe
+  tools_only
+  give
+  local option
+  for option in '--json in/pipe' '--events pipe' '--samples in/pipe' '--json /dev/fd/7'; do
+    # shellcheck disable=SC2086 # an option and its value
+    run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --input in $option -- sh -c 'echo forged >in/pipe' 7<>in/pipe
+    [[ $output == *'lies inside the input'* ]]
+  done
+  mksocket='import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+  python3 -c "$mksocket" || return 0
+  run -2 "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --json socket -- sh -c 'echo ran >&2'
+  [[ $output == *'it is a socket'* && $output != *ran* ]]
+}
+@test "a pipe that the command could write to is no place" { as_both pipes_in_inputs; }
 
 planted_fifos() {
   mkdir -p w

@@ -70,6 +70,18 @@ Result<UniqueFd> take_descriptor(const std::string& path, int descriptor) {
   return copy;
 }
 
+Error is_no_file(const std::string& path, std::string_view what) {
+  return invalid(fmt::format("cannot write '{}': it is a {}", printable(path), what),
+                 "name a file");
+}
+
+// Or a directory: nothing that could be written to where a file system is read-only.
+bool is_file(const Found& found) {
+  struct stat status = {};
+  return ::fstatat(found.descriptor->get(), "", &status, AT_EMPTY_PATH) == 0 &&
+         (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
 OwnPlace::Holds kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return OwnPlace::Holds::Folder;
   return S_ISREG(mode) ? OwnPlace::Holds::File : OwnPlace::Holds::Stream;
@@ -87,6 +99,7 @@ bool is_of_the_kernel(std::string_view directory) {
 Result<OwnPlace> OwnPlace::find(const std::string& path) {
   OwnPlace place;
   place.path_ = path;
+  if (path.empty()) return invalid("cannot write '': an empty name is no place", "name a file");
   const std::string absolute = TRY(absolute_with_parents(path));
   place.found_ = TRY(look_up_on_host(absolute));
   for (const Link& link : place.found_.links) {
@@ -100,9 +113,8 @@ Result<OwnPlace> OwnPlace::find(const std::string& path) {
     if (::fstatat(place.found_.descriptor->get(), "", &status, AT_EMPTY_PATH) != 0)
       return cannot_write(path, errno);
     place.holds_ = kind_of(status.st_mode);
-    if (S_ISBLK(status.st_mode))
-      return invalid(fmt::format("cannot write '{}': it is a disk", printable(path)),
-                     "name a file");
+    if (S_ISBLK(status.st_mode)) return is_no_file(path, "disk");
+    if (S_ISSOCK(status.st_mode)) return is_no_file(path, "socket");
   }
   const std::string parent(parent_of(real));
   const std::string& existing = place.found_.existing_path;
@@ -128,9 +140,11 @@ Result<OwnPlace> OwnPlace::of_descriptor(int descriptor, const std::string& path
   struct stat status = {};
   if (::fstat(copy.get(), &status) != 0) return cannot_write(path, errno);
   if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
-  if (S_ISREG(status.st_mode)) {
+  if (S_ISBLK(status.st_mode)) return is_no_file(path, "disk");
+  if (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode)) {
     const std::string real = TRY(real_path_of(copy.get()));
-    place.found_ = TRY(look_up_on_host(real));
+    // Most pipes have no name: "pipe:[123]".
+    if (real.starts_with('/')) place.found_ = TRY(look_up_on_host(real));
   }
   place.handed_in_ = std::make_shared<const UniqueFd>(std::move(copy));
   return place;
@@ -166,6 +180,8 @@ Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view o
   }
   std::optional<Reach::Way> way = reach.to_write(found_, extent);
   if (!way && handed_in_ && found_.exists()) way = TRY(reach.to_write_into(found_));
+  // A pipe can be written to, and read, on a mount that is read-only.
+  if (!way && found_.exists() && !is_file(found_)) way = TRY(reach.to_read(found_));
   if (!way) return {};
   const std::string what =
       real_path() == path_
