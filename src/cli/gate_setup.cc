@@ -59,6 +59,16 @@ Result<EvidenceFolder> make_evidence_folder(gate::Surroundings& surroundings,
            is_within(place.path, shown.path);
   };
   const OwnPlace place = TRY(OwnPlace::find(out));
+  // Before anything is made: a step of an earlier gate may have put the link there.
+  for (const Link& link : place.found().links) {
+    const Found parent = TRY(look_up_on_host(parent_of(link.path)));
+    const FilesystemPath at = place_of(parent, mounts);
+    if (at.device == shown.device && is_within(at.path, shown.path))
+      return invalid(fmt::format("--out '{}' goes through the link '{}', which lies inside the "
+                                 "workspace",
+                                 printable(out), printable(link.path)),
+                     "choose a way that no step can have changed");
+  }
   EvidenceFolder folder =
       TRY(EvidenceFolder::make(place, EvidenceFolder::IfThere::Replace, is_seen));
   if (std::string hidden = folder.hide_from(workspace.real_path); !hidden.empty())

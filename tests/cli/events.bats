@@ -164,12 +164,12 @@ YAML
 }
 
 @test "a pipe is written to, and one without a reader holds nobody up" {
-  mkfifo fifo
-  run -125 timeout 30 "$HERMETIC_PROGRAM" run --events fifo -- true
-  [[ $output == *"cannot write the events to 'fifo'"* ]]
+  mkfifo ../fifo
+  run -125 timeout 30 "$HERMETIC_PROGRAM" run --events ../fifo -- true
+  [[ $output == *"cannot write the events to '../fifo'"* ]]
   # Open for both sides, it has a reader at once.
-  exec 9<>fifo
-  timeout 30 "$HERMETIC_PROGRAM" run --events fifo -- true
+  exec 9<>../fifo
+  timeout 30 "$HERMETIC_PROGRAM" run --events ../fifo -- true
   while read -r -t 10 line <&9; do
     echo "$line" >>received
     [[ $line != *'"kind":"ended"'* ]] || break

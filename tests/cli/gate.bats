@@ -449,6 +449,31 @@ EOF
   grep -q 'hermetic gate: pass' ../summary
 }
 
+@test "a plain user's gate takes closed directories from its steps, too" {
+  ((EUID == 0)) || skip 'every test of this file says so'
+  local nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
+  "${nobody[@]}" test -x "$HERMETIC_PROGRAM" || skip 'nobody may not execute the program'
+  write_policy <<<'hermetic_steps: [{id: a, command: "echo ran >made"}]'
+  chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+  chown -R 65534:65534 "$BATS_TEST_TMPDIR"
+  "${nobody[@]}" "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$BATS_TEST_TMPDIR/out" --sha 1234
+  [ "$(cat made)" = ran ]
+}
+
+@test "no step leads the evidence of the next gate elsewhere" {
+  write_policy <<EOF
+hermetic_steps: [{id: a, command: "ln -sfn $BATS_TEST_TMPDIR/elsewhere/made link; ln -sfn $BATS_TEST_TMPDIR/elsewhere artifacts"}]
+EOF
+  mkdir ../elsewhere
+  gate
+  [ -L link ]
+  for out in link link/deeper artifacts/out; do
+    run -2 "$HERMETIC_PROGRAM" gate --policy "$policy" --out "$out" --sha 1234
+    [[ $output == *'goes through the link'*'inside the workspace'* ]]
+  done
+  [ -z "$(ls -A ../elsewhere)" ]
+}
+
 @test "GitHub's problem matcher knows the errors of a policy" {
   write_policy <<<'hermetic_steps: [{id: bad, comand: exit 7}]'
   run -2 gate

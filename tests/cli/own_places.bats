@@ -374,6 +374,18 @@ planted_fifos() {
 }
 @test "fifos that a command left in place of journals and claims hold nobody up" { as_both planted_fifos; }
 
+# Nor may the command list it: such as /etc/ssl/private, which a gate takes from every step.
+closed_exception() {
+  mkdir -p in/closed
+  touch in/open
+  tools_only
+  give
+  chmod 000 in/closed
+  "${prefix[@]}" "$HERMETIC_PROGRAM" run --spec tools.yaml --input in --except in/closed -- ls "$PWD/in/open"
+  chmod 700 in/closed
+}
+@test "an exception that the caller may not list is one all the same" { as_both closed_exception; }
+
 hides_streams() {
   "${prefix[@]}" "$HERMETIC_PROGRAM" key new key
   tools_only

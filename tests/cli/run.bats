@@ -300,10 +300,10 @@ EOF
   # The outcome is told all the same, and who does not read holds nobody up.
   run -125 hermetic run --samples /dev/full --sample-every 20ms --json outcome.json -- sleep 0.3
   [ -s outcome.json ]
-  mkfifo fifo
-  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples fifo -- true
-  exec 9<>fifo
-  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples fifo --sample-every 1ms --timeout 2s -- sleep 60
+  mkfifo ../fifo
+  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples ../fifo -- true
+  exec 9<>../fifo
+  run -125 timeout 30 "$HERMETIC_PROGRAM" run --samples ../fifo --sample-every 1ms --timeout 2s -- sleep 60
   exec 9>&-
 }
 

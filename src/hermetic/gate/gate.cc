@@ -86,6 +86,7 @@ Result<void> check_reach(const Step& step, const Prepared& prepared, const GateO
   if (options.key_file) TRY(at_step(options.key_file->check_unseen(prepared.spec), step));
   const Found workshop = TRY(folder.workshop());
   const Reach reach = TRY(Reach::of(prepared.spec));
+  TRY(at_step(folder.place().check_way(reach, "--out"), step));
   for (const auto& [name, place] : options.own_places)
     TRY(at_step(place.check_out_of_reach(reach, name, Reach::Extent::WithWhatLiesInIt), step));
   if (const auto way = reach.to_write(workshop, Reach::Extent::Itself))

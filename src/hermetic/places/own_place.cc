@@ -141,7 +141,9 @@ Result<OwnPlace> OwnPlace::of_descriptor(int descriptor, const std::string& path
   if (::fstat(copy.get(), &status) != 0) return cannot_write(path, errno);
   if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
   if (S_ISBLK(status.st_mode)) return is_no_file(path, "disk");
-  if (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode)) {
+  // To standard output and error the command writes in any case.
+  const bool is_pipe = S_ISFIFO(status.st_mode) && descriptor > STDERR_FILENO;
+  if (S_ISREG(status.st_mode) || is_pipe) {
     const std::string real = TRY(real_path_of(copy.get()));
     // Most pipes have no name: "pipe:[123]".
     if (real.starts_with('/')) place.found_ = TRY(look_up_on_host(real));
@@ -166,10 +168,7 @@ Result<OwnPlace> OwnPlace::in_folder(const OwnFolder& folder, const std::string&
   return place;
 }
 
-Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view option,
-                                          Reach::Extent extent) const {
-  // A pipe or a device has no place among the trees of a spec.
-  if (handed_in_ && !found_.descriptor) return {};
+Result<void> OwnPlace::check_way(const Reach& reach, std::string_view option) const {
   for (const Link& link : found_.links) {
     Found where = TRY(look_up_on_host(parent_of(link.path)));
     where.real_path = link.path;
@@ -178,6 +177,14 @@ Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view o
                                  option, printable(path_), printable(link.path), way->through),
                      "choose a way that the command cannot have changed");
   }
+  return {};
+}
+
+Result<void> OwnPlace::check_out_of_reach(const Reach& reach, std::string_view option,
+                                          Reach::Extent extent) const {
+  // A pipe or a device has no place among the trees of a spec.
+  if (handed_in_ && !found_.descriptor) return {};
+  TRY(check_way(reach, option));
   std::optional<Reach::Way> way = reach.to_write(found_, extent);
   if (!way && handed_in_ && found_.exists()) way = TRY(reach.to_write_into(found_));
   // A pipe can be written to, and read, on a mount that is read-only.

@@ -52,6 +52,8 @@ class OwnPlace {
   // for the place: "--events".
   [[nodiscard]] Result<void> check_out_of_reach(const Reach& reach, std::string_view option,
                                                 Reach::Extent extent = Reach::Extent::Itself) const;
+  // Only what is said of the way there.
+  [[nodiscard]] Result<void> check_way(const Reach& reach, std::string_view option) const;
 
   // Opens the directory, having made what is missing of it. Once; changes nothing if it exists.
   [[nodiscard]] Result<void> make_parents(mode_t mode = 0777);

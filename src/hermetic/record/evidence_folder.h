@@ -56,6 +56,8 @@ class EvidenceFolder {
   [[nodiscard]] const std::string& path() const { return place_.path(); }
   // Where it is made, until it is published.
   [[nodiscard]] Result<Found> workshop() const;
+  // Where it is published.
+  [[nodiscard]] const OwnPlace& place() const { return place_; }
   // What to hide from commands that work in `workspace`, a real path, so that none gets at evidence
   // that is there already: the directory around it. "" if that is not inside the workspace.
   [[nodiscard]] std::string hide_from(const std::string& workspace) const;

@@ -31,6 +31,7 @@ class LinkSearch {
     const int fd = found.descriptor->get();
     if (found.type == FileType::Directory) {
       UniqueFd directory(::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!directory.is_open() && errno == EACCES) return {};  // nor can the command read it
       if (!directory.is_open()) return cannot("open", found.real_path);
       return visit_directory(std::move(directory), found.real_path, 0);
     }
