@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
@@ -234,6 +235,15 @@ void deny_other_sockets(Filter& filter) {
                    {low_bits(1, kAll, option.level), low_bits(2, kAll, option.name)});
 }
 
+// The kernel loads what makes bridges and virtual networks before it asks whether the caller may.
+void deny_network_modules(Filter& filter) {
+  for (const unsigned request :
+       {unsigned{SIOCGIFBR}, unsigned{SIOCSIFBR}, unsigned{SIOCBRADDBR}, unsigned{SIOCBRDELBR},
+        unsigned{SIOCBRADDIF}, unsigned{SIOCBRDELIF}, unsigned{SIOCGIFVLAN}, unsigned{SIOCSIFVLAN},
+        unsigned{SIOCADDDLCI}, unsigned{SIOCDELDLCI}})
+    filter.deny_if("ioctl", ENOTTY, {low_bits(1, 0xFFFFFFFF, request)});
+}
+
 // A pool of pages that no control group counts.
 void deny_huge_pages(Filter& filter) {
   constexpr unsigned kOfSegment = 04000;  // SHM_HUGETLB
@@ -282,6 +292,7 @@ std::vector<sock_filter> compile(const Variant& variant) {
   Filter filter;
   deny_kernel_surface(filter);
   deny_other_sockets(filter);
+  deny_network_modules(filter);
   deny_huge_pages(filter);
   deny_changes_of_init(filter);
   // Typing into, or talking to the console of, a terminal that is not ours.

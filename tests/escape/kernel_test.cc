@@ -103,6 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                {"kernel_call", "ipv4_out_of_ipv6"},
                {ENOPROTOOPT},
                Outside::Differs},
+        WayOut{"bridge_by_ioctl", {"kernel_call", "bridge"}, {ENOTTY}, Outside::Differs},
+        WayOut{"vlan_by_ioctl", {"kernel_call", "virtual_network"}, {ENOTTY}, Outside::Differs},
         WayOut{"CVE_2024_1086_netlink_netfilter",
                {"kernel_call", "netlink_firewall"},
                {EPROTONOSUPPORT},

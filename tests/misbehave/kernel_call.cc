@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -200,6 +201,12 @@ bool change_line_discipline() {
   return terminal >= 0 && ::ioctl(terminal, TIOCSETD, &ordinary) == 0;
 }
 
+// Asks the kernel to load what makes bridges or virtual networks, before it asks who wants it.
+bool load_of_network_module(unsigned long request) {
+  std::array<char, 64> name = {};
+  return ::ioctl(::socket(AF_INET, SOCK_DGRAM, 0), request, name.data()) >= 0;
+}
+
 // Of what is executed, too: it is the set that is passed on.
 bool have_a_bounding_set() {
   int found = 0;
@@ -270,6 +277,8 @@ bool run(std::string_view name) {
   if (name == "esp_over_udp") return carries_esp();
   if (name == "ipv4_out_of_ipv6") return becomes_ipv4();
   if (name == "line_discipline") return change_line_discipline();
+  if (name == "bridge") return load_of_network_module(0x8940 /* SIOCGIFBR */);
+  if (name == "virtual_network") return load_of_network_module(0x8982 /* SIOCGIFVLAN */);
   if (name == "make_all_memory_executable") return ::personality(READ_IMPLIES_EXEC) != -1;
   if (name == "map_page_zero") return ::personality(MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE) != -1;
   if (name == "have_a_bounding_set") return have_a_bounding_set();
