@@ -4,9 +4,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "cli/exit_code.h"
@@ -15,7 +18,18 @@
 namespace hermetic::cli {
 namespace {
 
-bool waits_for_readers = true;
+using Clock = RelayThread::Clock;
+
+constexpr std::chrono::milliseconds kMostPatience{60'000};  // then it looks at the clock again
+
+// None: as long as they like.
+std::optional<Clock::time_point> patient_until;
+
+int milliseconds_of_patience() {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(*patient_until - Clock::now());
+  return static_cast<int>(std::clamp(left, kRelayPatience, kMostPatience).count());
+}
 
 bool write_in_time(int descriptor, std::string_view text) {
   auto relay = OutputRelay::make(descriptor, {});
@@ -24,18 +38,18 @@ bool write_in_time(int descriptor, std::string_view text) {
   (void)::fcntl(writer, F_SETFL, O_NONBLOCK);
   while (!text.empty()) {
     pollfd room{.fd = writer, .events = POLLOUT, .revents = 0};
-    if (::poll(&room, 1, static_cast<int>(kRelayPatience.count())) != 1) break;
+    if (::poll(&room, 1, milliseconds_of_patience()) != 1 && Clock::now() >= *patient_until) break;
     const ssize_t written = ::write(writer, text.data(), text.size());
     if (written < 0 && errno != EINTR && errno != EAGAIN) break;
     if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
   }
-  const OutputRelay::Carried carried = (*relay)->finish(RelayThread::Clock::now());
+  const OutputRelay::Carried carried = (*relay)->finish(*patient_until);
   errno = carried.os_error != 0 ? carried.os_error : ETIMEDOUT;
   return text.empty() && carried.whole && carried.os_error == 0;
 }
 
 bool write_all(int descriptor, std::string_view text) {
-  if (!waits_for_readers) return write_in_time(descriptor, text);
+  if (patient_until) return write_in_time(descriptor, text);
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -55,7 +69,7 @@ void print(std::string_view text) {
   std::_Exit(kFailed);
 }
 
-void stop_waiting_for_readers() { waits_for_readers = false; }
+void wait_for_readers_until(RelayThread::Clock::time_point time) { patient_until = time; }
 
 bool complain(const Error& error) {
   return write_all(STDERR_FILENO, "hermetic: " + to_string(error) + "\n");

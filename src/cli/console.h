@@ -4,13 +4,14 @@
 #include <string_view>
 
 #include "hermetic/base/error.h"
+#include "hermetic/base/relay_thread.h"
 #include "hermetic/plan/print.h"
 
 namespace hermetic::cli {
 
 void print(std::string_view text);  // to standard output; exits with 125 if that fails
-// The run was ended by a limit: from now on, text that is not taken soon is dropped.
-void stop_waiting_for_readers();
+// The run has a limit, or was ended by one: from then on, text that is not taken soon is dropped.
+void wait_for_readers_until(RelayThread::Clock::time_point time);
 
 // "hermetic: …" to standard error. False: it could not be written.
 bool complain(const Error& error);

@@ -66,7 +66,7 @@ void EventSinks::on_event(const Event& event) {
   const auto shown = [&](std::string_view text) { return printable(redaction_.clean(text)); };
   const double milliseconds = std::chrono::duration<double, std::milli>(event.since_start).count();
   // The loop that keeps the limits waits for no reader.
-  stop_waiting_for_readers();
+  wait_for_readers_until(RelayThread::Clock::now());
   speaks_ = complain(
       {.message = fmt::format("debug: {:9.3f} ms {} {} {} {}", milliseconds, to_string(event.kind),
                               shown(event.act), shown(event.subject), shown(event.detail))});

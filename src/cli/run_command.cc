@@ -155,11 +155,15 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   if (const OwnPlace* place = places.at("--evidence"))
     evidence = TRY(RunEvidence::begin(*place, arguments, spec, redaction, options, events));
   EventSink& sink = evidence ? static_cast<EventSink&>(*evidence) : events;
+  const auto started = RelayThread::Clock::now();
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, sink));
   const Outcome outcome = TRY(wait_for(*run, arguments, spec));
 
   const int exit_code = exit_code_of(outcome, spec.on_violation);
-  if (outcome.was_ended()) stop_waiting_for_readers();
+  if (outcome.was_ended())
+    wait_for_readers_until(RelayThread::Clock::now());
+  else if (spec.limits.wall_time)
+    wait_for_readers_until(started + *spec.limits.wall_time);
   if (const std::string remark = remark_on(outcome, spec, redaction);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});

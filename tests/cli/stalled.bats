@@ -34,6 +34,10 @@ ends_with() {
   ends_with 125 bash -c 'head -c 65536 /dev/zero >&9; "$HERMETIC_PROGRAM" run --quiet --timeout 300ms --json - -- sleep 60 >&9'
 }
 
+@test "the same, of a run that was over before its limit" {
+  ends_with 125 bash -c 'head -c 65536 /dev/zero >&9; "$HERMETIC_PROGRAM" run --quiet --timeout 1s --json - -- true >&9'
+}
+
 @test "events and samples for pipes that are not read" {
   head -c 65536 /dev/zero >&9
   for option in --events --samples; do
