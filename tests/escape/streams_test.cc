@@ -31,6 +31,7 @@ constexpr const char* kActs =
     "attempt('lseek',lambda:os.lseek(0,3,0))\n"
     "attempt('F_SETFL',lambda:fcntl.fcntl(0,fcntl.F_SETFL,os.O_NONBLOCK|os.O_APPEND))\n"
     "attempt('F_SETSIG',lambda:fcntl.fcntl(0,10,9))\n"
+    "attempt('F_SETPIPE_SZ',lambda:fcntl.fcntl(0,1031,1<<18))\n"
     "attempt('TIOCEXCL',lambda:fcntl.ioctl(0,termios.TIOCEXCL))\n"
     "attempt('TIOCSWINSZ',lambda:fcntl.ioctl(0,termios.TIOCSWINSZ,struct.pack('4H',9,9,0,0)))\n"
     "attempt('TCXONC',lambda:termios.tcflow(0,termios.TCOOFF))\n"
@@ -62,12 +63,12 @@ std::string state_of(int descriptor) {
        << " " << status.st_mtim.tv_sec << " " << status.st_ctim.tv_sec << "."
        << status.st_ctim.tv_nsec << " " << (S_ISREG(status.st_mode) ? status.st_size : 0) << " "
        << attributes << " " << (flagged ? flags : 0) << " " << ::fcntl(descriptor, F_GETFL) << " "
-       << ::fcntl(descriptor, F_GETSIG) << " " << size.ws_row << " " << exclusive << " "
-       << ::lseek(descriptor, 0, SEEK_CUR);
+       << ::fcntl(descriptor, F_GETSIG) << " " << ::fcntl(descriptor, F_GETPIPE_SZ) << " "
+       << size.ws_row << " " << exclusive << " " << ::lseek(descriptor, 0, SEEK_CUR);
   return text.str();
 }
 
-Object make_object(const TempDir& dir, const std::string& kind) {
+Object make_object(const TempDir& dir, const std::string& kind, bool output) {
   Object object{.name = kind, .descriptor = {}, .other = {}};
   const std::string path = dir / kind;
   if (kind == "File") {
@@ -76,6 +77,11 @@ Object make_object(const TempDir& dir, const std::string& kind) {
   } else if (kind == "NamedPipe") {
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
     object.descriptor = UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  } else if (kind == "Pipe") {
+    std::array<int, 2> ends = {-1, -1};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    object.descriptor = UniqueFd(ends[output ? 1 : 0]);
+    object.other = UniqueFd(ends[output ? 0 : 1]);
   } else if (kind == "Terminal") {
     int controller = -1;
     int terminal = -1;
@@ -91,7 +97,7 @@ Object make_object(const TempDir& dir, const std::string& kind) {
 
 class StreamWayOut : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, StreamWayOut,
-                         ::testing::Values("File", "NamedPipe", "Terminal", "Device"),
+                         ::testing::Values("File", "Pipe", "NamedPipe", "Terminal", "Device"),
                          [](const auto& kind) { return std::string(kind.param) + "AsAStream"; });
 
 TEST_P(StreamWayOut, ChangesNothingOfTheObject) {
@@ -99,7 +105,7 @@ TEST_P(StreamWayOut, ChangesNothingOfTheObject) {
   for (const bool output : {false, true}) {
     if (output && sandbox_is_open()) continue;  // only standard input is given in the open
     std::filesystem::remove(dir / GetParam());
-    const Object object = make_object(dir, GetParam());
+    const Object object = make_object(dir, GetParam(), output);
     if (!object.descriptor.is_open())
       GTEST_SKIP() << "a plain user makes no devices, and so none on this file system";
     ASSERT_EQ(::fcntl(object.descriptor.get(), F_SETFL, O_NONBLOCK), 0);
@@ -127,6 +133,59 @@ TEST_P(StreamWayOut, ChangesNothingOfTheObject) {
     EXPECT_NE(state_of(object.descriptor.get()), before);
     (void)::ioctl(object.descriptor.get(), TIOCNXCL);
   }
+}
+
+std::string waiting_in(int pipe) {
+  EXPECT_EQ(::fcntl(pipe, F_SETFL, O_NONBLOCK), 0);
+  std::array<char, 256> block = {};
+  const ssize_t size = ::read(pipe, block.data(), block.size());
+  return {block.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+// A pipe has two ends, and /proc gives its user both: what a shell reads its script from could be
+// written to, and the shell would carry it out.
+TEST(Escape, WritingIntoThePipeThatIsRead) {
+  for (const char* place : {"/proc/self/fd/0", "/dev/stdin"}) {
+    std::array<int, 2> ends = {-1, -1};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const UniqueFd reader(ends[0]);
+    const UniqueFd writer(ends[1]);
+    ASSERT_EQ(::write(writer.get(), "script\n", 7), 7);
+    RunOptions options = captured();
+    options.standard_input = reader.get();
+    const Words act = {"sh", "-c", std::string("echo escape >") + place};
+    attempt(sandboxed(act), options);
+    EXPECT_EQ(waiting_in(reader.get()), "script\n");
+    if (sandbox_is_open()) continue;
+    ASSERT_EQ(::write(writer.get(), "script\n", 7), 7);
+    run_plainly(act, reader.get());
+    EXPECT_EQ(waiting_in(reader.get()), "script\nescape\n");
+  }
+}
+
+// What others have said into the same pipe, and nobody has read yet.
+TEST(Escape, ReadingFromThePipeThatIsWritten) {
+  std::array<int, 2> ends = {-1, -1};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  const auto read_other_end = [](int descriptor) {
+    return Words{"python3", "-c",
+                 "import os\n"
+                 "try: os.read(os.open('/proc/self/fd/" +
+                     std::to_string(descriptor) +
+                     "',os.O_RDONLY|os.O_NONBLOCK),99)\n"
+                     "except OSError: pass"};
+  };
+  ASSERT_EQ(::write(writer.get(), "secret\n", 7), 7);
+  RunOptions options{.standard_input = -1, .standard_output = writer.get(), .standard_error = -1};
+  if (sandbox_is_open()) options.standard_input = writer.get();
+  attempt(sandboxed(read_other_end(sandbox_is_open() ? 0 : 1)), options);
+  EXPECT_EQ(waiting_in(reader.get()), "secret\n");
+  if (sandbox_is_open()) return;
+  ASSERT_EQ(::write(writer.get(), "secret\n", 7), 7);
+  run_plainly(read_other_end(0), writer.get());
+  EXPECT_EQ(waiting_in(reader.get()), "");
 }
 
 // Through a socket the command would get descriptors, or connect it elsewhere.

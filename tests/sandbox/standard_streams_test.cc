@@ -178,6 +178,127 @@ TEST(NamedPipe, CarriesBothWays) {
   EXPECT_STREQ(block.data(), "got line\n");
 }
 
+struct Pipe {
+  UniqueFd reader;
+  UniqueFd writer;
+};
+Pipe make_pipe() {
+  std::array<int, 2> ends = {-1, -1};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  return {.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
+}
+
+std::string all_of(int pipe) {
+  std::string text;
+  std::array<char, 65536> block;
+  for (ssize_t size = 0; (size = ::read(pipe, block.data(), block.size())) > 0;)
+    text.append(block.data(), static_cast<std::size_t>(size));
+  return text;
+}
+
+// As the loop of a shell expects it, whose commands all have the pipe that it reads itself.
+TEST(PipeAsInput, StaysWhereTheCommandStoppedReading) {
+  Pipe pipe = make_pipe();
+  ASSERT_EQ(::write(pipe.writer.get(), "one\ntwo\nthree\nfour\n", 19), 19);
+  const Words read_a_line = {"sh", "-c", "read a; echo $a"};
+  EXPECT_EQ(run(sandboxed({"true"}), with_input(pipe.reader.get())).ending, Ending(Exited{0}));
+  for (const char* expected : {"one\n", "two\n"})
+    EXPECT_EQ(run(sandboxed(read_a_line), with_input(pipe.reader.get())).standard_output.text,
+              expected);
+  pipe.writer.reset();
+  EXPECT_EQ(run(sandboxed(read_a_line), with_input(pipe.reader.get())).standard_output.text,
+            "three\n");
+  EXPECT_EQ(all_of(pipe.reader.get()), "four\n");
+}
+
+// In pieces of any size, so that each side meets the other full, empty and in between.
+TEST(PipeAsInput, IsReadWhole) {
+  for (const std::size_t piece : {std::size_t{7}, std::size_t{4096}, std::size_t{100'000}}) {
+    Pipe pipe = make_pipe();
+    std::string text;
+    for (std::size_t i = 0; text.size() < piece * 700 && text.size() < 3'000'000; ++i)
+      text += std::to_string(i) + "\n";
+    std::thread writing([&] {
+      for (std::size_t at = 0; at < text.size(); at += piece)
+        (void)::write(pipe.writer.get(), text.data() + at, std::min(piece, text.size() - at));
+      pipe.writer.reset();
+    });
+    RunOptions options = with_input(pipe.reader.get());
+    options.capture_bytes = std::size_t{1} << 22U;
+    const Outcome outcome = run(shell("dd bs=3001 count=3 status=none; cat"), options);
+    writing.join();
+    EXPECT_EQ(outcome.standard_output.text == text, true) << piece;
+  }
+}
+
+TEST(PipeAsInput, IsReadWhileMoreComes) {
+  Pipe pipe = make_pipe();
+  std::thread writing([&] {
+    for (const char* line : {"a\n", "b\n", "c\n"}) {
+      ASSERT_EQ(::write(pipe.writer.get(), line, 2), 2);
+      ::usleep(150'000);
+    }
+    pipe.writer.reset();
+  });
+  const Outcome outcome =
+      run(shell("while read x; do echo got $x; done"), with_input(pipe.reader.get()));
+  writing.join();
+  EXPECT_EQ(outcome.standard_output.text, "got a\ngot b\ngot c\n");
+}
+
+// A caller may wait for the run first, and read then.
+TEST(PipeAsOutput, HasRoomForAsManyLinesAsWithoutARelay) {
+  Pipe pipe = make_pipe();
+  const Outcome outcome = run(shell("i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done")
+                                  .limits({.wall_time = std::chrono::seconds(60)}),
+                              with_output(pipe.writer.get()));
+  EXPECT_EQ(outcome.ending, Ending(Exited{0}));
+  pipe.writer.reset();
+  EXPECT_EQ(all_of(pipe.reader.get()).size(), 18'890U);
+}
+
+TEST(PipeAsOutput, KeepsTheOrderOfPiecesOfAllSizes) {
+  Pipe pipe = make_pipe();
+  std::string read;
+  std::thread reading([&] { read = all_of(pipe.reader.get()); });
+  run(sandboxed({"python3", "-c",
+                 "import os\n"
+                 "for i in range(60):\n"
+                 "  text=(str(i)+' ').encode()*(1,10,40000)[i%3]\n"
+                 "  while text: text=text[os.write(1+i%2,text):]"}),
+      with_output(pipe.writer.get(), pipe.writer.get()));
+  pipe.writer.reset();
+  reading.join();
+  std::string expected;
+  constexpr std::array<int, 3> kTimes = {1, 10, 40000};
+  for (std::size_t i = 0; i < 60; ++i)
+    for (int times = kTimes.at(i % 3); times > 0; --times) expected += std::to_string(i) + " ";
+  EXPECT_EQ(read == expected, true) << read.size() << " of " << expected.size();
+}
+
+// As tail(1) does, which may have nothing to write for a long time.
+TEST(PipeAsOutput, TellsACommandThatItsReaderIsGone) {
+  Pipe pipe = make_pipe();
+  std::thread leaving([&] {
+    ::usleep(300'000);
+    pipe.reader.reset();
+  });
+  const Outcome outcome = run(sandboxed({"python3", "-c",
+                                         "import select,sys\n"
+                                         "p=select.poll(); p.register(1,0)\n"
+                                         "sys.exit(0 if p.poll(60000) else 1)"}),
+                              with_output(pipe.writer.get()));
+  leaving.join();
+  EXPECT_EQ(outcome.ending, Ending(Exited{0}));
+}
+
+TEST(PipeAsOutput, WithoutAReaderEndsTheCommand) {
+  Pipe pipe = make_pipe();
+  pipe.reader.reset();
+  EXPECT_EQ(run(sandboxed({"yes"}), with_output(pipe.writer.get())).ending,
+            Ending(Signaled{SIGPIPE}));
+}
+
 TEST(StreamSocket, CarriesBothWaysAndNoDescriptors) {
   std::array<int, 2> ends = {-1, -1};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -243,12 +364,13 @@ TEST(StalledPeer, DoesNotHoldUpTheLimit) {
   std::array<int, 2> ends = {-1, -1};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
   const UniqueFd sockets[] = {UniqueFd(ends[0]), UniqueFd(ends[1])};
+  const Pipe unnamed = make_pipe();
   const ResourceLimits limits{.wall_time = std::chrono::milliseconds(300)};
-  for (const int silent : {pipe.get(), sockets[0].get()}) {
+  for (const int silent : {pipe.get(), unnamed.reader.get(), sockets[0].get()}) {
     const Outcome reading = run(sandboxed({"cat"}).limits(limits), with_input(silent));
     EXPECT_TRUE(std::holds_alternative<TimedOut>(reading.ending));
   }
-  for (const int unread : {pipe.get(), sockets[0].get()}) {
+  for (const int unread : {pipe.get(), unnamed.writer.get(), sockets[0].get()}) {
     const Outcome writing = run(sandboxed({"yes"}).limits(limits), with_output(unread, unread));
     EXPECT_TRUE(std::holds_alternative<TimedOut>(writing.ending));
     // All was said before the limit, but nobody has taken it.

@@ -12,12 +12,18 @@
 #include <vector>
 
 #include "hermetic/base/output_relay.h"
+#include "hermetic/base/pipe_window.h"
 
 namespace hermetic {
 namespace {
 
 constexpr std::size_t kInputAtOnce = std::size_t{1} << 18U;
 constexpr std::size_t kInputBlock = 65536;
+
+bool is_pipe(int descriptor) {
+  struct stat status = {};
+  return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+}
 
 }  // namespace
 
@@ -30,8 +36,10 @@ class InputRelay::Work {
     is_socket_ = S_ISSOCK(status.st_mode);
     copies_ = is_socket_;
   }
+  explicit Work(std::unique_ptr<PipeWindow> window) : window_(std::move(window)) {}
 
   void run(RelayThread::Control& control) {
+    if (window_) return window_->run(control);
     while (!control.is_ending() && step(control)) {
     }
     writer_.reset();  // the end of the input
@@ -39,11 +47,12 @@ class InputRelay::Work {
 
   // `left` bytes are in the pipe.
   void give_back(int left) {
+    if (window_) return window_->settle();
     const auto unread = static_cast<off_t>(block_.size() - begin_) + left;
     if (is_file_ && unread > 0) (void)::lseek(source_.get(), -unread, SEEK_CUR);
   }
 
-  [[nodiscard]] int os_error() const { return os_error_; }
+  [[nodiscard]] int os_error() const { return window_ ? window_->os_error() : os_error_; }
 
  private:
   bool step(RelayThread::Control& control) {
@@ -91,6 +100,7 @@ class InputRelay::Work {
     return size;
   }
 
+  std::unique_ptr<PipeWindow> window_;  // of a pipe, instead of all that follows
   UniqueFd source_;
   UniqueFd writer_;
   bool is_file_ = false;
@@ -112,6 +122,11 @@ Result<std::unique_ptr<InputRelay>> InputRelay::make(int source) {
   UniqueFd writer(ends[1]);
   if (::fcntl(writer.get(), F_SETFL, O_NONBLOCK) != 0)
     return system_error("cannot prepare a pipe", errno);
+  if (is_pipe(source)) {
+    relay->work_ = std::make_shared<Work>(
+        TRY(PipeWindow::make(source, relay->reader_.get(), std::move(writer))));
+    return relay;
+  }
   enlarge_pipe(writer.get());
   UniqueFd copy(::fcntl(source, F_DUPFD_CLOEXEC, 3));
   if (!copy.is_open()) return system_error("cannot copy a descriptor", errno);

@@ -22,7 +22,7 @@ class InputRelay {
   Result<void> start();
   void end() { thread_.end(); }
   // Once, after the last process that could read is gone. Returns 0, or why not all could be read.
-  // A file is then where the last reader stopped, not where we did.
+  // A file or pipe is then where the last reader stopped, not where we did.
   [[nodiscard]] int finish();
 
  private:

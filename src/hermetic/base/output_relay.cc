@@ -4,13 +4,16 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,10 +24,20 @@ namespace {
 
 constexpr int kLargestPipe = 1 << 18;
 constexpr std::size_t kOutputBlock = std::size_t{1} << 18U;
+// Less than that is copied into a pipe: each piece that is moved there takes a place of its own,
+// and a pipe has sixteen. A caller that reads when all is over expects room for many lines.
+constexpr int kWorthMoving = 16384;
 
 bool is_pipe_empty(int pipe) {
   int waiting = 0;
   return ::ioctl(pipe, FIONREAD, &waiting) == 0 && waiting == 0;
+}
+
+// Of such a pipe the last reader was the last.
+bool is_without_name(int pipe) {
+  constexpr long kPipeFileSystem = 0x50495045;
+  struct statfs status = {};
+  return ::fstatfs(pipe, &status) == 0 && status.f_type == kPipeFileSystem;
 }
 
 }  // namespace
@@ -39,8 +52,12 @@ class OutputRelay::Work {
         kind_(kind_of(destination_.get())),
         options_(options) {
     if (kind_ == Kind::Terminal) terminal_ = NonblockingTerminal(destination_.get());
-    copies_ = kind_ == Kind::Socket || kind_ == Kind::Terminal ||
-              (kind_ == Kind::File && options.keep > 0) || !is_splicable();
+    // The flag of the caller's open file is not ours to set.
+    if (kind_ == Kind::Pipe)
+      pipe_anew_ = UniqueFd(::open(("/proc/self/fd/" + std::to_string(destination_.get())).c_str(),
+                                   O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    if (kind_ == Kind::Pipe && is_without_name(destination_.get())) gone_with_ = destination_.get();
+    copies_ = kind_ == Kind::Socket || kind_ == Kind::Terminal || !is_splicable();
   }
 
   void run(RelayThread::Control& control) {
@@ -49,6 +66,7 @@ class OutputRelay::Work {
     // As without a relay: who writes on gets SIGPIPE.
     reader_.reset();
     destination_.reset();
+    pipe_anew_.reset();
     terminal_ = {};
   }
 
@@ -90,7 +108,16 @@ class OutputRelay::Work {
       return control.wait(where, POLLOUT) || (carried.whole = false);
     }
     if (control.is_ending()) return false;  // whoever else has the pipe is outside
-    return control.wait(reader_.get(), POLLIN) || leave();
+    return wait_for_more(control);
+  }
+
+  // Until there is something, or nobody any more who would read it: a command that looks for that
+  // ends then, without writing.
+  bool wait_for_more(RelayThread::Control& control) {
+    std::array<pollfd, 2> watched = {{{.fd = reader_.get(), .events = POLLIN, .revents = 0},
+                                      {.fd = gone_with_, .events = 0, .revents = 0}}};
+    if (!control.wait(watched)) return leave();
+    return (watched[1].revents & POLLERR) == 0;
   }
 
   bool leave() {
@@ -102,18 +129,26 @@ class OutputRelay::Work {
     if (begin_ < block_.size()) return write_block();
     const std::size_t room = room_in_file();
     if (room == 0) return is_pipe_empty(reader_.get()) ? wait_or_end() : fail(EFBIG);
-    if (kind_ == Kind::Pipe && carried.kept.size() < options_.keep) return duplicate();
-    if (!copies_) {
+    // What is kept is what went on. It is not so with tee(2): the pages may be the command's own
+    // memory, by vmsplice(2), which it changes afterwards.
+    if (!copies_ && carried.kept.size() >= options_.keep && !is_little()) {
       const ssize_t moved =
           ::splice(reader_.get(), nullptr, destination_.get(), nullptr,
                    std::min<std::size_t>(room, kLargestPipe), SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
       if (moved > 0 && options_.keep > 0) carried.dropped += static_cast<std::uint64_t>(moved);
       count(moved);
+      moves_much_ = moved >= kWorthMoving;
       return moved;
     }
     const ssize_t size = fill_block(std::min(room, kOutputBlock));
     if (size > 0) keep(block_.data(), block_.size());
     return size;
+  }
+
+  [[nodiscard]] bool is_little() const {
+    int waiting = 0;
+    return pipe_anew_.is_open() && !moves_much_ &&
+           ::ioctl(reader_.get(), FIONREAD, &waiting) == 0 && waiting < kWorthMoving;
   }
 
   void count(ssize_t written) {
@@ -156,10 +191,10 @@ class OutputRelay::Work {
     ssize_t written = 0;
     switch (kind_) {
       case Kind::File:
-      case Kind::Pipe:
         written = ::write(destination_.get(), text, size);
         count(written);
         break;
+      case Kind::Pipe: written = write_to_pipe(text, size); break;
       case Kind::Socket:
         written = ::send(destination_.get(), text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         break;
@@ -170,20 +205,12 @@ class OutputRelay::Work {
     return written;
   }
 
-  // To a pipe, which is asked not to wait by this call alone; the first bytes are kept.
-  ssize_t duplicate() {
-    const std::size_t room = options_.keep - carried.kept.size();
-    const ssize_t moved =
-        ::tee(reader_.get(), destination_.get(), std::min(room, kOutputBlock), SPLICE_F_NONBLOCK);
-    if (moved <= 0) return moved == 0 ? wait_or_end() : moved;
-    std::vector<char> taken(static_cast<std::size_t>(moved));
-    for (std::size_t done = 0; done < taken.size();) {
-      const ssize_t size = ::read(reader_.get(), taken.data() + done, taken.size() - done);
-      if (size <= 0) return fail(EIO);
-      done += static_cast<std::size_t>(size);
-    }
-    keep(taken.data(), taken.size());
-    return moved;
+  // Never waits: there is room for so much where there is any.
+  [[nodiscard]] ssize_t write_to_pipe(const char* text, std::size_t size) const {
+    if (pipe_anew_.is_open()) return ::write(pipe_anew_.get(), text, size);
+    pollfd room{.fd = destination_.get(), .events = POLLOUT, .revents = 0};
+    if (::poll(&room, 1, 0) != 1) return fail(EAGAIN);
+    return ::write(destination_.get(), text, std::min<std::size_t>(size, PIPE_BUF));
   }
 
   void keep(const char* text, std::size_t size) {
@@ -196,9 +223,12 @@ class OutputRelay::Work {
   UniqueFd reader_;
   UniqueFd destination_;
   NonblockingTerminal terminal_;
+  UniqueFd pipe_anew_;
+  int gone_with_ = -1;  // a pipe whose readers do not come back
   Kind kind_;
   Options options_;
   bool copies_ = false;  // through block_
+  bool moves_much_ = false;
   std::vector<char> block_;
   std::size_t begin_ = 0;  // of what is left in block_
 };

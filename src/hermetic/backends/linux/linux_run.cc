@@ -446,9 +446,9 @@ Result<std::unique_ptr<Run>> start_run(const Plan& plan, Facts facts,
   std::array<UniqueFd, 2> write_ends;
   if (options.capture_bytes)
     for (std::size_t i = 0; i < captures.size(); ++i) write_ends[i] = TRY(captures[i].open());
-  StandardStreams streams =
-      TRY(StandardStreams::make(streams_of(options, write_ends), options.interactive,
-                                plan.limits.file_size_bytes.value_or(UINT64_MAX)));
+  StandardStreams streams = TRY(StandardStreams::make(
+      streams_of(options, write_ends), options.interactive,
+      plan.limits.file_size_bytes.value_or(UINT64_MAX), options.capture_bytes.has_value()));
   Channel channel = TRY(make_channel());
   streams.describe(facts);
   facts.socket = channel.theirs.get();

@@ -31,7 +31,7 @@ int access_of(const StreamKind& stream) {
 }  // namespace
 
 Result<StandardStreams> StandardStreams::make(std::array<int, 3> wanted, bool interactive,
-                                              std::uint64_t largest_file) {
+                                              std::uint64_t largest_file, bool captured) {
   StandardStreams streams;
   streams.largest_file_ = largest_file;
   for (int place = 0; place < 3; ++place)
@@ -45,8 +45,12 @@ Result<StandardStreams> StandardStreams::make(std::array<int, 3> wanted, bool in
     streams.terminals_.push_back(std::move(own));
     return streams;
   }
-  for (std::size_t place = 0; place < wanted.size(); ++place)
-    TRY(streams.add(place, wanted[place], wanted));
+  for (std::size_t place = 0; place < wanted.size(); ++place) {
+    if (captured && place != 0)
+      TRY(streams.give(place, wanted[place]));
+    else
+      TRY(streams.add(place, wanted[place], wanted));
+  }
   streams.add_terminals(wanted);
   return streams;
 }
@@ -58,12 +62,6 @@ Result<void> StandardStreams::add(std::size_t place, int descriptor,
     case StreamKind::Kind::Nothing: give_device(place, "/dev/null", access_of(stream)); break;
     case StreamKind::Kind::Device: give_device(place, stream.device, access_of(stream)); break;
     case StreamKind::Kind::Terminal: terminal_objects_[place] = stream.object; break;
-    case StreamKind::Kind::Pipe:
-      if (descriptor == static_cast<int>(place))
-        numbers_[place] = descriptor;
-      else
-        TRY(give(place, descriptor));
-      break;
     case StreamKind::Kind::Bytes:
       // In the other direction it fails with EBADF, as it does without a relay.
       if (place == 0 ? stream.readable : stream.writable)

@@ -27,9 +27,11 @@ class StandardStreams {
 
   // `wanted` are the caller's descriptors; below 0, closed, or of those that execve() would close
   // stands for /dev/null. With `interactive`, all three are a terminal of the sandbox's own.
-  // Refuses what is no stream of bytes.
+  // With `captured`, output and error are pipes of our own, which need no relay. Refuses what is no
+  // stream of bytes.
   static Result<StandardStreams> make(std::array<int, 3> wanted, bool interactive,
-                                      std::uint64_t largest_file = UINT64_MAX);
+                                      std::uint64_t largest_file = UINT64_MAX,
+                                      bool captured = false);
 
   // What the script has to know.
   void describe(Facts& facts) const;

@@ -23,7 +23,6 @@ namespace {
 
 using StreamSort = StreamKind::Kind;
 
-constexpr std::uint64_t kPipeFileSystem = 0x50495045;
 // What looks like a regular file there is a process, a namespace or memory that cannot be read.
 constexpr std::array<std::uint64_t, 5> kNotOfFiles = {
     0x50494446 /* pidfs */, 0x6e736673 /* nsfs */, 0x5345434d /* secretmem */,
@@ -68,9 +67,9 @@ Found kind_of_character_device(int descriptor, const struct stat& status, Stream
   stream.device = device_named(status);
   if (stream.device != nullptr) return {StreamSort::Device, ""};
   unsigned number = 0;
-  if (::ioctl(descriptor, TIOCGPTN, &number) == 0)
-    return {StreamSort::Nothing, "the controlling side of a pseudo-terminal"};
   if (::isatty(descriptor) == 1) {
+    if (::ioctl(descriptor, TIOCGPTN, &number) == 0)
+      return {StreamSort::Nothing, "the controlling side of a pseudo-terminal"};
     // /dev/tty and the terminal that it stands for are the same.
     stream.object =
         ::ioctl(descriptor, TIOCGDEV, &number) == 0 ? number : std::uint64_t{status.st_rdev};
@@ -90,9 +89,7 @@ std::string name_of_object(int descriptor) {
 
 Found kind_of_object(int descriptor, const struct stat& status, StreamKind& stream) {
   switch (status.st_mode & S_IFMT) {
-    case S_IFIFO:
-      return {file_system_of(descriptor) == kPipeFileSystem ? StreamSort::Pipe : StreamSort::Bytes,
-              ""};
+    case S_IFIFO: return {StreamSort::Bytes, ""};
     case S_IFREG: {
       const std::uint64_t system = file_system_of(descriptor);
       if (std::find(kNotOfFiles.begin(), kNotOfFiles.end(), system) != kNotOfFiles.end())

@@ -12,8 +12,7 @@ namespace hermetic::linux_backend {
 struct StreamKind {
   enum class Kind : std::uint8_t {
     Nothing,   // closed, or a terminal that is gone: as an empty device
-    Pipe,      // without a name: as it is, for it carries bytes and its mode opens nothing
-    Bytes,     // a file, a named pipe or a stream socket: by a relay
+    Bytes,     // a file, a pipe or a stream socket: by a relay
     Terminal,  // by a terminal of the sandbox's own
     Device,    // `device`, as the sandbox has it
   };
