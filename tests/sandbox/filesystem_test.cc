@@ -52,6 +52,18 @@ TEST_P(Filesystem, HidesTheNeighboursOfADeclaredFile) {
   EXPECT_EQ(output_here(sandboxed({"cat", shown}).input(shown)), "shown");
 }
 
+// As /etc/ssl/private for a plain user, who may not even list it.
+TEST_P(Filesystem, HidesAnExceptedDirectoryThatTheCallerCannotList) {
+  dir.file("in/shown", "shown");
+  dir.file("in/closed/secret", "canary");
+  std::filesystem::permissions(dir / "in/closed", std::filesystem::perms::owner_exec);
+  const SpecBuilder with = sandboxed({}).input(dir / "in", {dir / "in/closed"});
+  SpecBuilder showing = with;
+  EXPECT_EQ(output_here(showing.command({"cat", dir / "in/shown"})), "shown");
+  denied(with, act("look", dir / "in/closed/secret"), {ENOENT, EACCES});
+  std::filesystem::permissions(dir / "in/closed", std::filesystem::perms::owner_all);
+}
+
 TEST_P(Filesystem, AnInputCannotBeChangedInAnyWay) {
   dir.file("in/file", "canary");
   dir.directory("in/empty");
