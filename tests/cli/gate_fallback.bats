@@ -50,6 +50,17 @@ subprocess.run(["sh", "-c", "ls | wc -l; (true); echo done > made"], check=True)
   "$HERMETIC_PROGRAM" verify-evidence "$out"
 }
 
+@test "strace and sockets: the device that is standard input stays as it is" {
+  step 'import os, sys
+try: os.fchmod(0, os.fstat(0).st_mode & 0o777)
+except OSError: sys.exit(0)
+sys.exit("changed")'
+  for detector in strace sockets; do
+    rm -rf "$out"
+    run -0 gate --detector "$detector"
+  done
+}
+
 @test "strace: connecting to loopback fails and is attributed" {
   step 'import subprocess
 subprocess.run(["sh", "-c", "true; python3 -c \"import socket; socket.socket().connect_ex((\\\"127.0.0.1\\\", 9))\""])'

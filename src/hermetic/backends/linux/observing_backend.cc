@@ -32,6 +32,7 @@
 #include "hermetic/backends/linux/kernel.h"
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/spy_image.h"
+#include "hermetic/base/null_device.h"
 
 namespace hermetic {
 namespace {
@@ -231,6 +232,7 @@ struct Instructions {
   std::vector<char*> environment;
   std::string directory;
   std::vector<sock_filter> filter;
+  UniqueFd nothing = open_null_device(O_RDWR);
   std::array<int, 3> standard = {};
 
   Instructions(const Plan& plan, const RunOptions& options, const UniqueFd& spy)
@@ -238,6 +240,8 @@ struct Instructions {
         directory(plan.directory),
         filter(with_own_message(linux_backend::file_observer_filter(address_calls()))),
         standard({options.standard_input, options.standard_output, options.standard_error}) {
+    for (int& wanted : standard)
+      if (wanted < 0) wanted = nothing.get();
     const std::string preload = fmt::format("/proc/{}/fd/{}", ::getpid(), spy.get());
     bool preloads = false;
     for (const auto& [name, value] : plan.environment) {
@@ -308,8 +312,7 @@ Result<UniqueFd> receive_listener(int socket) {
   };
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   for (int number = 0; number < 3; ++number) {
-    const int wanted = instructions.standard[static_cast<std::size_t>(number)];
-    const int source = wanted >= 0 ? wanted : ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int source = instructions.standard[static_cast<std::size_t>(number)];
     if (source < 0 || (source != number && ::dup2(source, number) < 0)) fail();
   }
   if (::chdir(instructions.directory.c_str()) != 0) fail();

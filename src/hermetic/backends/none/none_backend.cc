@@ -1,5 +1,6 @@
 #include "hermetic/backends/none/none_backend.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "hermetic/base/null_device.h"
 #include "hermetic/run/not_started_run.h"
 
 namespace hermetic {
@@ -100,8 +102,9 @@ Result<std::unique_ptr<Run>> NoneBackend::start(const Plan& plan, const RunOptio
 
   SpawnActions actions;
   ::posix_spawn_file_actions_addchdir_np(actions.get(), plan.directory.c_str());
+  const UniqueFd nothing = open_null_device(O_RDONLY);
   if (options.standard_input < 0)
-    ::posix_spawn_file_actions_addopen(actions.get(), 0, "/dev/null", 0, 0);
+    ::posix_spawn_file_actions_adddup2(actions.get(), nothing.get(), 0);
   pid_t process = 0;
   const int error = ::posix_spawnp(&process, arguments.front(), actions.get(), nullptr,
                                    arguments.data(), environment.data());

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "hermetic/base/null_device.h"
 #include "hermetic/run/not_started_run.h"
 
 namespace hermetic::observed {
@@ -145,8 +146,9 @@ Result<void> ObservedRun::start(const std::string& program) {
   if (!wake_.is_open()) return system_error("cannot make an event descriptor", errno);
   SpawnSettings settings;
   ::posix_spawn_file_actions_addchdir_np(&settings.actions, plan_.directory.c_str());
+  const UniqueFd nothing = open_null_device(O_RDONLY);
   if (options_.standard_input < 0)
-    ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&settings.actions, nothing.get(), 0);
   UniqueFd output;
   UniqueFd error;
   if (options_.capture_bytes) {
