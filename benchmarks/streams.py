@@ -41,6 +41,11 @@ def from_file(command):
         return seconds(command, stdin=file, stdout=subprocess.DEVNULL)
 
 
+def from_pipe(command):
+    with subprocess.Popen(WRITE, stdout=subprocess.PIPE) as writer:
+        return seconds(command, stdin=writer.stdout, stdout=subprocess.DEVNULL)
+
+
 def compare(name, measure, command):
     bare, inside = [], []
     for _ in range(TIMES):
@@ -54,3 +59,4 @@ compare("to a file", to_file, WRITE)
 compare("appended", lambda command: to_file(command, os.O_APPEND), WRITE)
 compare("to a pipe", to_pipe, WRITE)
 compare("from a file", from_file, ["cat"])
+compare("from a pipe", from_pipe, ["cat"])
