@@ -29,6 +29,7 @@ cmake --build "$scratch/build" >"$scratch/log" || { cat "$scratch/log" >&2; exit
 
 # The program of docs/guide/cpp.md, by find_package() too.
 {
+  # shellcheck disable=SC2016 # nothing is to be expanded
   sed -n '/^```cpp$/,/^```$/{//!p}' "$HERMETIC_SOURCE_DIR/docs/guide/cpp.md"
   echo 'int main() { return compile() ? 0 : 1; }'
 } >"$scratch/consumer/consumer.cc"

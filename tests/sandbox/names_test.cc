@@ -288,8 +288,9 @@ TEST_F(AllowedNames, AreNotLostInACrowd) {
 
 // Without the violation of a process that had to wait for the processor between connect() and its
 // first question for longer than a question takes: that it asks is not known before it does.
-std::string without_late(std::string text, const std::string& rule) {
-  const std::string late = "| connect 192.0.2.53:53/udp " + rule;
+std::string without_late(std::string text, const std::string& rule,
+                         const std::string& server = "192.0.2.53") {
+  const std::string late = "| connect " + server + ":53/udp " + rule;
   if (const std::size_t place = text.find(late); place != std::string::npos)
     text.erase(place, late.size());
   return text;
@@ -334,7 +335,8 @@ TEST(Nameservers, AreAViolationWhereNobodyAnswers) {
     EXPECT_THAT(judged(with(again).on_violation(OnViolation::Kill)),
                 HasSubstr("ended by a violation| connect 192.0.2.0:53/udp"));
     if (mode == Mode::None)
-      EXPECT_EQ(judged(with(by_send)), "0| resolve other.example.org " + rule);
+      EXPECT_EQ(without_late(judged(with(by_send)), rule, "127.0.0.1"),
+                "0| resolve other.example.org " + rule);
     else
       EXPECT_THAT(judged(with(by_send)), HasSubstr(":53/udp " + rule));
     const std::string stream =

@@ -339,9 +339,10 @@ Result<Spec> SpecBuilder::build() const {
     return tree.found.descriptor != nullptr;
   });
   if (has_objects) {
+    // First: it looks at names and does not walk trees such as /tmp.
+    TRY(check_own_folders(trees));
     TRY(check_objects_disjoint(with_layers(trees)));
     TRY(check_exceptions_hidden(trees));
-    TRY(check_own_folders(trees));
   }
   TRY(Spec::fill_index(*index, std::move(trees)));
   spec.index_ = std::move(index);
