@@ -188,6 +188,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from task' -l from -x -d 'start 
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l scratch -r -F -d 'where the folder of the run is while it lasts (scratch)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l manifest -r -F -d 'write down what was run, how, and what came of it (not batch)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l metrics -r -F -d 'write down how long it all took'
+complete -c hermetic -n '__fish_seen_subcommand_from task' -l json -r -F -d 'run: write the outcome to FILE (- is standard output)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l keep-changes -r -F -d 'keep what the command changed in the worktree in DIR (batch: a name in each folder)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l evidence -r -F -d 'leave a folder that others can check: DIR (batch: a name in each folder)'
 complete -c hermetic -n '__fish_seen_subcommand_from task' -l key -r -F -d 'sign the evidence'

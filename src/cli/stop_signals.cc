@@ -29,7 +29,9 @@ StopSignals::StopSignals(std::function<void()> stop) {
       if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
       if (ready[1].revents != 0) return;
       signalfd_siginfo info = {};
-      if (ready[0].revents != 0 && ::read(signals_.get(), &info, sizeof info) > 0) stop();
+      if (ready[0].revents == 0 || ::read(signals_.get(), &info, sizeof info) <= 0) continue;
+      caught_ = static_cast<int>(info.ssi_signo);
+      stop();
     }
   };
   if (signals_.is_open() && over_.is_open()) thread_ = start_quiet_thread(listen);

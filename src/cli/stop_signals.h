@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -18,10 +19,14 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals();
 
+  // The last one that came; 0: none.
+  [[nodiscard]] int caught() const { return caught_; }
+
  private:
   sigset_t before_ = {};
   UniqueFd signals_;
   UniqueFd over_;
+  std::atomic<int> caught_ = 0;
   std::thread thread_;
 };
 

@@ -13,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
+#include "cli/making_line.h"
 #include "cli/own_places.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
@@ -163,10 +164,26 @@ Result<task::BatchOptions> batch_options(const Arguments& arguments) {
   return options;
 }
 
+void say_what_came_of(const task::BatchProgress& progress, const std::string& repository) {
+  std::string text = fmt::format(
+      "{} tasks: {} done now, {} before, {} failed, {} of them not the command's\n", progress.total,
+      progress.done - progress.resumed, progress.resumed, progress.failed, progress.infra);
+  if (progress.denied != 0)
+    text += fmt::format(
+        "{} of {} tasks tried what is not allowed: 'violations' and the manifests "
+        "say which\n",
+        progress.denied, progress.total);
+  print(text);
+  const std::set<std::string>& missing = progress.missing_submodules;
+  complain_of_missing_submodules({missing.begin(), missing.end()}, repository);
+}
+
 }  // namespace
 
 Result<int> task_batch(const Arguments& arguments) {
-  const task::TaskRequest usual = TRY(task_request(arguments, NeedsId::No));
+  task::TaskRequest usual = TRY(task_request(arguments, NeedsId::No));
+  // A batch is too long to be read: a denied attempt has to be a failure.
+  if (!usual.draft.on_violation) usual.draft.on_violation = OnViolation::Fail;
   const std::string& file = arguments.words.back();
   if (arguments.last("--out").empty()) return invalid("no place for the results", "give --out DIR");
   const std::string text = TRY(read_whole_file(file));
@@ -180,16 +197,15 @@ Result<int> task_batch(const Arguments& arguments) {
   options.check_places = [&](const Spec& spec) { return places.check_out_of_reach(spec); };
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
+  const MakingLine making(cache, arguments.has("--quiet"));
   task::Batch batch(std::move(tasks), std::move(options), cache, *backend);
   ProgressLine line(arguments.has("--quiet"));
   Result<task::BatchProgress> progress = unsupported("nothing was run");
-  bool stopped = false;
+  int stopping_signal = 0;
   {
-    const StopSignals stopping([&] {
-      stopped = true;
-      batch.stop();
-    });
+    const StopSignals stopping([&] { batch.stop(); });
     progress = batch.run([&](const task::BatchProgress& now) { line.show(now); });
+    stopping_signal = stopping.caught();
   }
   if (!progress) return std::move(progress).error();
   if (progress->set_aside != 0)
@@ -199,11 +215,14 @@ Result<int> task_batch(const Arguments& arguments) {
              printable(file), printable(progress->former_file), progress->set_aside)});
   if (const OwnPlace* place = places.at("--metrics"))
     TRY(write_own_file(*place, task::task_metrics(batch.durations())));
-  if (stopped) return system_error("stopped", EINTR, "the same command goes on from here");
-  if (!arguments.has("--quiet"))
-    print(fmt::format("{} tasks: {} done now, {} before, {} failed, {} of them not the command's\n",
-                      progress->total, progress->done - progress->resumed, progress->resumed,
-                      progress->failed, progress->infra));
+  if (const int signal = stopping_signal; signal != 0) {
+    complain({.message = fmt::format(
+                  "stopped: {} of {} tasks are done and kept in '{}'; what was under way is not",
+                  progress->done, progress->total, printable(arguments.last("--out"))),
+              .hint = "the same command goes on from there"});
+    return kSignalBase + signal;
+  }
+  if (!arguments.has("--quiet")) say_what_came_of(*progress, arguments.last("--repo"));
   if (progress->why_infra && !arguments.has("--quiet")) {
     Error why = *progress->why_infra;
     const std::string place = to_string(why.origin);

@@ -9,6 +9,7 @@
 #include "cli/event_sinks.h"
 #include "cli/exit_code.h"
 #include "cli/forward_signals.h"
+#include "cli/making_line.h"
 #include "cli/own_places.h"
 #include "cli/run_evidence.h"
 #include "cli/spec_options.h"
@@ -17,6 +18,7 @@
 #include "cli/violation_report.h"
 #include "hermetic/base/text.h"
 #include "hermetic/places/own_file.h"
+#include "hermetic/record/outcome_json.h"
 #include "hermetic/task/task_record.h"
 
 namespace hermetic::cli {
@@ -37,13 +39,20 @@ Result<Outcome> run_plan(Task& task, Backend& backend, const Plan& plan, const R
   });
 }
 
+Result<Task> set_up(const task::TaskRequest& request, Cache& cache, Backend& backend, bool quiet) {
+  const MakingLine making(cache, quiet);
+  return Task::set_up(request, cache, backend);
+}
+
 Result<int> run_task(const Arguments& arguments) {
   task::TaskRequest request = TRY(task_request(arguments));
   const OwnPlaces places = TRY(OwnPlaces::find(arguments));
   TRY(places.check_writable());
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
-  Task task = TRY(Task::set_up(request, cache, *backend));
+  Task task = TRY(set_up(request, cache, *backend, arguments.has("--quiet")));
+  if (!arguments.has("--quiet"))
+    complain_of_missing_submodules(task.checkout().missing_submodules, arguments.last("--repo"));
   const Spec spec = TRY(task.spec());
   TRY(places.check_out_of_reach(spec));
   Finished finished {
@@ -55,6 +64,7 @@ Result<int> run_task(const Arguments& arguments) {
   EventSinks events(redaction);
   TRY(events.open(arguments, places));
   RunOptions options;
+  options.digest_outputs = arguments.has("--json");
   observe_what_is_asked(arguments, spec, options);
   std::unique_ptr<RunEvidence> evidence;
   if (const OwnPlace* place = places.at("--evidence"))
@@ -78,6 +88,11 @@ Result<int> run_task(const Arguments& arguments) {
     TRY(write_own_file(*place, task_manifest(task, record, outcome)));
   if (const OwnPlace* place = places.at("--metrics"))
     TRY(write_own_file(*place, task::task_metrics({task.durations()})));
+  if (arguments.has("--json")) {
+    const std::string json = outcome_as_json(plan, outcome, record.exit_code, redaction);
+    const OwnPlace* place = places.at("--json");
+    TRY(place != nullptr ? write_own_file(*place, json) : (print(json), Result<void>()));
+  }
   if (evidence) {
     const TaskEvidence about = TRY(evidence_of(task));
     TRY(evidence->finish(plan, outcome, record.exit_code, &about));
@@ -98,7 +113,7 @@ Result<int> make_snapshot(const Arguments& arguments) {
   const std::unique_ptr<Backend> backend = TRY(backend_named(""));
   Cache cache = TRY(Cache::open());
   request.scratch = cache.path() + "/preparing";
-  Task task = TRY(Task::set_up(request, cache, *backend));
+  Task task = TRY(set_up(request, cache, *backend, arguments.has("--quiet")));
   const Spec spec = TRY(task.spec());
   TRY(places.check_out_of_reach(spec));
   const Plan plan = TRY(make_plan(spec, backend->probe()));

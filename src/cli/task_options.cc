@@ -1,11 +1,13 @@
 #include "cli/task_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/spec_options.h"
 #include "hermetic/base/text.h"
 
@@ -30,12 +32,16 @@ struct Meaningless {
   std::string_view remedy;
 };
 constexpr std::string_view kForBatch = "it is for 'hermetic task batch'";
+constexpr std::string_view kForOneRun = "it is for 'hermetic task run'";
 constexpr std::string_view kForRun = "it is for 'hermetic task run' and 'hermetic task batch'";
 constexpr std::string_view kCache = "it is prepared in the cache, which HERMETIC_CACHE names";
-constexpr std::array<Meaningless, 20> kMeaningless = {{
+constexpr std::array<Meaningless, 23> kMeaningless = {{
     {"run", "--out", kForBatch},
     {"run", "--jobs", kForBatch},
     {"run", "--retries", kForBatch},
+    {"batch", "--json", "each task has its manifest.json and a line in results.jsonl"},
+    {"snapshot", "--json", kForOneRun},
+    {"selftest", "--json", kForOneRun},
     {"batch", "--manifest", "each task has its manifest.json below --out"},
     {"snapshot", "--out", kForBatch},
     {"snapshot", "--jobs", kForBatch},
@@ -56,6 +62,15 @@ constexpr std::array<Meaningless, 20> kMeaningless = {{
 }};
 
 }  // namespace
+
+void complain_of_missing_submodules(const std::vector<std::string>& names,
+                                    const std::string& repository) {
+  if (names.empty()) return;
+  complain({.message = fmt::format("submodules that the repository lacks are empty: {}",
+                                   fmt::join(printable_all(names), ", ")),
+            .hint = fmt::format("git -C {} submodule update --init fetches them",
+                                repository.empty() ? "." : printable(repository))});
+}
 
 Result<void> check_lockfile(const Arguments& arguments) {
   for (const char* option : {"--wheels", "--index"})
@@ -132,6 +147,7 @@ const Subcommand& task_description() {
             {"--scratch", "DIR", "where the folder of the run is while it lasts (scratch)"},
             {"--manifest", "FILE", "write down what was run, how, and what came of it (not batch)"},
             {"--metrics", "FILE", "write down how long it all took"},
+            {"--json", "FILE", "run: write the outcome to FILE (- is standard output)"},
             {"--keep-changes", "DIR",
              "keep what the command changed in the worktree in DIR (batch: a name in each folder)"},
             {"--evidence", "DIR",

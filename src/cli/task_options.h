@@ -24,4 +24,8 @@ enum class NeedsId { Yes, No };
 // hermetic task selftest: two runs of one task must have the same hash and leave nothing.
 [[nodiscard]] Result<int> task_selftest(const Arguments& arguments);
 
+// Says which there are, if any; `repository` as the user named it.
+void complain_of_missing_submodules(const std::vector<std::string>& names,
+                                    const std::string& repository);
+
 }  // namespace hermetic::cli

@@ -174,12 +174,16 @@ submodules_are_there() {
   git -C project commit --quiet -m project
   task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = library
     test -z "$(git status --porcelain)"; cd "path of/it"; git log --format=%s'
-  [ "$(value m.json submodules_missing)" = None ]
+  [ "$(value m.json submodules_missing)" = "[]" ]
   present=$(value m.json stable_hash)
   mv project/.git/modules modules
-  task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
-  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+  task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"' 2>said
+  [ "$(value m.json submodules_missing)" = "['path of/it']" ]
   [ "$(value m.json stable_hash)" != "$present" ]
+  [ "$(cat said)" = "hermetic: submodules that the repository lacks are empty: path of/it
+  hint: git -C $repo submodule update --init fetches them" ]
+  task --quiet -- true 2>said
+  [ ! -s said ]
   mv modules project/.git/modules
   task -- test -e 'path of/it/code'
 }
@@ -208,22 +212,22 @@ inner_submodules_are_there() {
   task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = library
     test -z "$(git status --porcelain)"; cd "path of/it"; test "$(git log -1 --format=%s)" = inner; cat inner/code' >said
   [ "$(cat said)" = deep ]
-  [ "$(value m.json submodules_missing)" = None ]
+  [ "$(value m.json submodules_missing)" = "[]" ]
   # What comes to one later is there.
   echo new >library/code
   git -C library commit --quiet -am new
   git -C project update-index --cacheinfo "160000,$(git -C library rev-parse HEAD),path of/it"
   git -C project commit --quiet -m update
   task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
-  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+  [ "$(value m.json submodules_missing)" = "['path of/it']" ]
   git -C 'project/path of/it' fetch --quiet
   task --manifest m.json -- sh -euc 'test "$(cat "path of/it/code")" = new'
-  [ "$(value m.json submodules_missing)" = None ]
+  [ "$(value m.json submodules_missing)" = "[]" ]
   # A link leads to nobody else's.
   mv 'project/path of/it' other
   ln -s "$PWD/other" 'project/path of/it'
   task --manifest m.json -- sh -euc 'test -z "$(ls -A "path of/it")"'
-  [ "$(value m.json submodules_missing)" = 'path of/it' ]
+  [ "$(value m.json submodules_missing)" = "['path of/it']" ]
 }
 @test "submodules that have their repository in the worktree are there" { as_both inner_submodules_are_there; }
 
@@ -242,11 +246,11 @@ stale_submodules() {
   git -C project commit --quiet -m update
   for _ in 1 2; do
     task --manifest m.json -- sh -euc 'test -z "$(ls -A library)"'
-    [ "$(value m.json submodules_missing)" = library ]
+    [ "$(value m.json submodules_missing)" = "['library']" ]
   done
   git -C project/library fetch --quiet
   task --manifest m.json -- sh -euc 'test "$(cat library/code)" = new'
-  [ "$(value m.json submodules_missing)" = None ]
+  [ "$(value m.json submodules_missing)" = "[]" ]
 }
 @test "a submodule without the recorded commit is missing, until it has it" { as_both stale_submodules; }
 
@@ -271,7 +275,7 @@ incomplete_submodules() {
   git -C project commit --quiet -m project
   for _ in 1 2; do
     task --manifest m.json -- sh -euc 'test -z "$(ls -A partial shared | grep -v :)"; cat whole/code'
-    [ "$(value m.json submodules_missing)" = 'partial shared' ]
+    [ "$(value m.json submodules_missing)" = "['partial', 'shared']" ]
     # As those that git has put to its own folder.
     git -C project submodule --quiet absorbgitdirs
     [ ! -d project/whole/.git ]
@@ -295,7 +299,7 @@ incomplete_submodules() {
   git -C project commit --quiet -m project
   task --sparse in --manifest m.json -- sh -euc 'test "$(cat in/sub/code)" = in
     test ! -e out; test -z "$(git status --porcelain)"'
-  [ "$(value m.json submodules_missing)" = None ]
+  [ "$(value m.json submodules_missing)" = "[]" ]
 }
 
 compared_with() {
@@ -1041,7 +1045,7 @@ MODULES
     test -z "$(find dots echo -mindepth 1)"
     test "$(readlink elsewhere)" = /tmp' sh "$commit"
   [ "$(value m.json tree_sha)" = "$(git -C project rev-parse 'HEAD^{tree}')" ]
-  [ "$(value m.json submodules_missing)" = '../outside a\ntree 0000' ]
+  [ "$(value m.json submodules_missing)" = "['../outside', 'a\\\\ntree 0000']" ]
 }
 @test "hostile submodules lead nowhere" { as_both hostile_submodules; }
 

@@ -166,6 +166,10 @@ why_it_failed() {
   [ "$(values failure | tr '\n' ' ')" = 'timeout limit violation signal infra ' ]
   [ "$(values attempts | tail -n 1)" = 1 ] # what cannot be meant is not tried again
   [[ $(values error) == *'names no commit'* ]]
+  # Whoever reads them need not ask which keys there are.
+  [ "$(python3 -c 'import json
+print(len({tuple(sorted(json.loads(line))) for line in open("out/results.jsonl")}))')" = 1 ]
+  [ "$(values stable_hash | tail -n 1)/$(values folder | tail -n 1)/$(values error | head -n 1)" = None/None/None ]
   nothing_left
 }
 @test "why a task failed is told from what happened to it" { as_both why_it_failed; }
@@ -203,7 +207,7 @@ interrupted() {
     if pgrep -f "^sleep 987.$$" >/dev/null; then break; fi
     sleep 0.05
   done
-  end_batch 125
+  end_batch 143
   [ ! -s out/results.jsonl ]
   run ! pgrep -f "^sleep 987.$$"
   nothing_left
@@ -218,7 +222,7 @@ one_folder() {
     sleep 0.05
   done
   run batch
-  end_batch 125
+  end_batch 143
   [ "$status" = 125 ]
   [[ $output == *'another batch works in'* ]]
 }
@@ -535,3 +539,57 @@ no_files() {
   nothing_left
 }
 @test "what is no file is named, and not waited for" { as_both no_files; }
+
+denied_by_default() {
+  local reach='python -c \"import socket; socket.socket().connect_ex((socket.inet_ntoa(bytes([127, 0, 0, 1])), 9))\"'
+  { line none true; line tried "$reach"; line failed "$reach; exit 3"
+    line reported "$reach" '"spec": {"on_violation": "report"}'; } >tasks.jsonl
+  run -1 hermetic task batch tasks.jsonl --repo repo --out out
+  [ "$(values failure | tr '\n' ' ')" = 'none violation violation none ' ]
+  [ "$(values exit_code | tr '\n' ' ')" = '0 123 3 0 ' ]
+  [ "$(values hermetic | tr '\n' ' ')" = 'True False False False ' ]
+  [[ $output == *'4 tasks: 4 done now, 0 before, 2 failed, 0 of them not the command'* ]]
+  [[ $output == *"3 of 4 tasks tried what is not allowed: 'violations' and the manifests say which"* ]]
+  run -1 hermetic task batch tasks.jsonl --repo repo --out out # of an earlier one, too
+  [[ $output == *'3 of 4 tasks tried what is not allowed'* ]]
+  run -1 hermetic task batch tasks.jsonl --repo repo --out other --on-violation report
+  [[ $output == *'4 tasks: 4 done now, 0 before, 1 failed'* ]] # with an exit code of its own
+}
+@test "what a task of a batch tries and may not is its failure, unless it is said otherwise" { as_both denied_by_default; }
+
+what_an_interrupt_says() {
+  { line quick true; line slow "sleep 985.$$"; } >tasks.jsonl
+  "${prefix[@]}" "$HERMETIC_PROGRAM" task batch tasks.jsonl --repo repo --out out --jobs 1 >said 2>&1 3>&- &
+  pid=$!
+  for _ in $(seq 200); do
+    if pgrep -f "^sleep 985.$$" >/dev/null; then break; fi
+    sleep 0.05
+  done
+  code=0
+  kill -INT "$pid"
+  wait "$pid" || code=$?
+  [ "$code" = 130 ]
+  grep -qxF "hermetic: stopped: 1 of 2 tasks are done and kept in 'out'; what was under way is not" said
+  grep -qxF '  hint: the same command goes on from there' said
+  run ! grep -q 'Interrupted' said
+  [ "$(values task_id)" = quick ]
+  { line quick true; line slow true; } >tasks.jsonl
+  run -0 hermetic task batch tasks.jsonl --repo repo --out out
+  [[ $output == *'2 tasks: 1 done now, 1 before, 0 failed'* ]]
+}
+@test "an interrupted batch says what is kept and how to go on" { as_both what_an_interrupt_says; }
+
+lacking_submodules() {
+  local name
+  for name in one two; do
+    git -C repo update-index --add --cacheinfo "160000,$(git -C repo rev-parse HEAD),$name"
+    git -C repo config -f .gitmodules "submodule.$name.path" "$name"
+  done
+  git -C repo add .gitmodules
+  git -C repo commit --quiet -m submodules
+  { line a true; line b true; } >tasks.jsonl
+  run -0 --separate-stderr hermetic task batch tasks.jsonl --repo repo --out out --jobs 2
+  [[ $stderr == *'hermetic: submodules that the repository lacks are empty: one, two'*'hint: git -C repo submodule update --init'* ]]
+  [ "$(values submodules_missing | sort -u)" = "['one', 'two']" ]
+}
+@test "a batch says which submodules are missing, once" { as_both lacking_submodules; }

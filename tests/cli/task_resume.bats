@@ -189,7 +189,7 @@ interrupted_late() {
     kill "-$signal" "$pid"
     code=0
     wait "$pid" || code=$?
-    [ "$code" = 125 ]
+    [ "$code" = $((128 + $(kill -l "$signal"))) ]
     nothing_left
     [ "$(values number | tr '\n' ' ')" = '2 3 4 5 6 7 8 9 ' ]
     goes_on_with_the_slow_one
@@ -278,7 +278,7 @@ SERVER
       kill "-$signal" "$pid"
       code=0
       wait "$pid" || code=$?
-      [ "$code" = 125 ]
+      [ "$code" = $((128 + $(kill -l "$signal"))) ]
       ((SECONDS <= 30))
       [ ! -s out/results.jsonl ]
       [ -z "$(find "$HERMETIC_CACHE" -maxdepth 1 -name '*.making')" ]
@@ -304,7 +304,7 @@ locked_by_another() {
   begin_batch
   sleep 0.5
   SECONDS=0
-  end_batch 125
+  end_batch 143
   ((SECONDS <= 30))
   begin_batch # the control: it waits, and goes on
   sleep 0.5

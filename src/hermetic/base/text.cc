@@ -115,6 +115,12 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::vector<std::string> printable_all(const std::vector<std::string>& texts) {
+  std::vector<std::string> printed;
+  for (const std::string& text : texts) printed.push_back(printable(text));
+  return printed;
+}
+
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {
   // Absurdly long words are no typos, and the distance is quadratic.
   if (word.size() > 64) return {};

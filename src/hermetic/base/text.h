@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hermetic {
 
@@ -14,6 +15,7 @@ namespace hermetic {
 // Control characters, DEL, marks that turn the direction of text and bytes that are not UTF-8
 // become \n, \t, \x1b…: what a message quotes can neither break its line nor talk to the terminal.
 [[nodiscard]] std::string printable(std::string_view text);
+[[nodiscard]] std::vector<std::string> printable_all(const std::vector<std::string>& texts);
 
 // The candidate nearest to `word` if it is near enough to be a typo of it, else "".
 [[nodiscard]] std::string_view closest(std::string_view word,

@@ -23,12 +23,19 @@ namespace {
 
 using nlohmann::json;
 
+// Every line has every key; what is not known is null.
 json line_for(const BatchTask& task, const Work& work, unsigned attempts, Failure failure) {
-  return {{"number", task.number},
-          {"task_id", task.request.id},
-          {"digest", work.digest},
-          {"failure", to_string(failure)},
-          {"attempts", attempts}};
+  json line = {{"number", task.number},
+               {"task_id", task.request.id},
+               {"digest", work.digest},
+               {"failure", to_string(failure)},
+               {"attempts", attempts}};
+  for (const char* key :
+       {"changes", "changes_not_kept", "clean", "durations", "error", "exit_code", "folder",
+        "hermetic", "result_hash", "run_id", "stable_hash", "stderr_sha256", "stdout_sha256",
+        "submodules_missing", "truncated", "usage", "violations"})
+    line[key] = nullptr;
+  return line;
 }
 
 // Something that a task names is not there: trying again will not bring it.
@@ -71,6 +78,7 @@ Result<Task> Batch::set_up(std::size_t place) {
 Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, Attempt& attempt) {
   const BatchTask& task = tasks_[place];
   Task prepared = TRY(set_up(place));
+  note_missing(prepared.checkout());
   const Spec spec = TRY(prepared.spec());
   const Reach reach = TRY(Reach::of(spec));
   TRY(options_.folder.check_out_of_reach(reach, "--out", Reach::Extent::WithWhatLiesInIt));
@@ -115,6 +123,7 @@ Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, 
       {"stable_hash", record.stable_hash},
       {"result_hash", result_hash(record, outcome)},
       {"changes", record.changes.size()},
+      {"submodules_missing", printable_all(prepared.checkout().missing_submodules)},
       {"changes_not_kept", record.not_kept.empty() ? json() : json(printable(record.not_kept))},
       {"stdout_sha256", sha256(outcome.standard_output.text)},
       {"stderr_sha256", sha256(outcome.standard_error.text)},
@@ -128,6 +137,7 @@ Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, 
                      .number = task.number,
                      .digest = work_[place].digest,
                      .failure = record.failure,
+                     .denied = !outcome.violations.empty(),
                      .folder = name,
                      .durations = durations};
 }
@@ -135,7 +145,6 @@ Result<BatchResult> Batch::try_task(std::size_t place, const std::string& name, 
 void Batch::give_up(std::size_t place, unsigned attempts, const Error& error) {
   json line = line_for(tasks_[place], work_[place], attempts, Failure::Infra);
   line["error"] = to_string(error);
-  line["exit_code"] = nullptr;
   add(place, {.line = line.dump(-1, ' ', false, json::error_handler_t::replace),
               .number = tasks_[place].number,
               .digest = work_[place].digest});
@@ -165,10 +174,17 @@ void Batch::run_task(std::size_t place) {
   }
 }
 
+void Batch::note_missing(const Checkout& checkout) {
+  const std::lock_guard guard(mutex_);
+  progress_.missing_submodules.insert(checkout.missing_submodules.begin(),
+                                      checkout.missing_submodules.end());
+}
+
 void Batch::count(const BatchResult& result) {
   ++progress_.done;
   if (result.failure != Failure::None) ++progress_.failed;
   if (result.failure == Failure::Infra) ++progress_.infra;
+  if (result.denied) ++progress_.denied;
   if (result.durations) durations_.push_back(*result.durations);
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,11 @@ struct BatchProgress {
   std::size_t resumed = 0;
   std::size_t failed = 0;  // not "none"
   std::size_t infra = 0;
+  std::size_t denied = 0;        // whose commands have tried what is not allowed
   std::size_t set_aside = 0;     // results of earlier batches that belong to no task of this one
   std::string former_file = {};  // where they are now
-  std::optional<Error> why_infra = {};  // of the first that could not be set up
+  std::optional<Error> why_infra = {};            // of the first that could not be set up
+  std::set<std::string> missing_submodules = {};  // of those that were done now
 };
 
 class Batch {
@@ -91,6 +94,7 @@ class Batch {
   void give_up(std::size_t place, unsigned attempts, const Error& error);
   void add(std::size_t place, const BatchResult& result);
   void count(const BatchResult& result);
+  void note_missing(const Checkout& checkout);
 
   std::vector<BatchTask> tasks_;
   BatchOptions options_;

@@ -59,6 +59,8 @@ std::optional<BatchResult> parse_result(std::string_view text) {
   if (!is_digest(result.digest) || !failure) return std::nullopt;
   result.failure = *failure;
   if (*failure == Failure::Infra) return result;
+  result.denied = line.contains("violations") && line["violations"].is_number_unsigned() &&
+                  line["violations"] != 0U;
   result.folder = text_at(line, "folder").value_or("");
   if (result.folder.empty() || result.folder.find('/') != std::string::npos) return std::nullopt;
   if (line.contains("durations")) result.durations = durations_in(line["durations"]);

@@ -19,6 +19,7 @@ struct BatchResult {
   std::size_t number = 0;
   std::string digest = {};  // of the work that it is the result of
   Failure failure = Failure::Infra;
+  bool denied = false;                      // something was tried that is not allowed
   std::string folder = {};                  // a name; "" of what could not be set up
   std::optional<Durations> durations = {};  // if it says them all
 };

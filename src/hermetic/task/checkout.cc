@@ -270,7 +270,7 @@ Result<Checkout> check_out(const NamedRepository& repository, const std::string&
     checkout.cached = TRY(cache.get("checkout", key, make));
   }
   checkout.tree = fact(checkout.cached.facts, "tree");
-  checkout.missing_submodules = fact(checkout.cached.facts, "missing");
+  checkout.missing_submodules = values_of(checkout.cached.facts, "missing");
   return checkout;
 }
 

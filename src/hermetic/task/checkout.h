@@ -13,9 +13,9 @@ namespace hermetic::task {
 
 struct Checkout {
   std::string commit;
-  std::string tree;                // the digest that git gives to its content
-  std::string missing_submodules;  // names, separated by spaces, that the source does not have
-  std::vector<std::string> directories;  // of which alone there are files; none: all. Sorted
+  std::string tree;                             // the digest that git gives to its content
+  std::vector<std::string> missing_submodules;  // names of those that the source does not have
+  std::vector<std::string> directories;         // of which alone there are files; none: all. Sorted
   CachedTree cached;
 };
 

@@ -1,6 +1,7 @@
 #include "hermetic/task/preparation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,17 +78,20 @@ Result<std::string> prepare(const Preparation& preparation, Backend& backend) {
   return said;
 }
 
-std::string fact(std::string_view facts, std::string_view key) {
-  std::string values;
+std::vector<std::string> values_of(std::string_view facts, std::string_view key) {
+  std::vector<std::string> values;
   while (!facts.empty()) {
     const std::size_t end = std::min(facts.find('\n'), facts.size());
     const std::string_view line = facts.substr(0, end);
     facts.remove_prefix(std::min(end + 1, facts.size()));
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ' ') continue;
-    values += values.empty() ? "" : " ";
-    values += line.substr(key.size() + 1);
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ' ')
+      values.emplace_back(line.substr(key.size() + 1));
   }
   return values;
+}
+
+std::string fact(std::string_view facts, std::string_view key) {
+  return fmt::format("{}", fmt::join(values_of(facts, key), " "));
 }
 
 }  // namespace hermetic::task

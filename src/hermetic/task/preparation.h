@@ -35,7 +35,9 @@ struct Preparation {
 // Runs it. Returns what it wrote to standard output; fails with what it wrote to standard error.
 [[nodiscard]] Result<std::string> prepare(const Preparation& preparation, Backend& backend);
 
-// The values of its lines "key value" in what a preparation said, separated by spaces.
+// The values of its lines "key value" in what a preparation said.
+[[nodiscard]] std::vector<std::string> values_of(std::string_view facts, std::string_view key);
+// The same, separated by spaces.
 [[nodiscard]] std::string fact(std::string_view facts, std::string_view key);
 
 }  // namespace hermetic::task

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gnu/libc-version.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -32,7 +33,7 @@ Ground ground_of(const Checkout& checkout, const PythonEnvironment& environment,
                  const std::optional<NodeEnvironment>& node) {
   Ground ground{.commit = checkout.commit,
                 .directories = {},
-                .missing_submodules = checkout.missing_submodules,
+                .missing_submodules = fmt::format("{}", fmt::join(checkout.missing_submodules, " ")),
                 .environment = environment.hash,
                 .packages = node ? node->hash : ""};
   for (const std::string& directory : checkout.directories)
@@ -320,9 +321,9 @@ Result<std::string> Task::stable_hash() const {
   }
   nlohmann::json described = nlohmann::json::array();
   for (const LoggedCommand& command : commands) {
-    std::vector<std::string> words;  // as text; the digest knows the very bytes
-    for (const std::string& word : command.given.words) words.push_back(printable(word));
-    described.push_back({{"command", std::move(words)}, {"spec", command.given.digest}});
+    // As text; the digest knows the very bytes.
+    described.push_back(
+        {{"command", printable_all(command.given.words)}, {"spec", command.given.digest}});
   }
   nlohmann::json parts = {
       {"task_id", request_.id},          {"repo_sha", checkout_.commit},
@@ -333,7 +334,7 @@ Result<std::string> Task::stable_hash() const {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);
   };
-  parts["submodules_missing"] = text_or_null(printable(checkout_.missing_submodules));
+  parts["submodules_missing"] = printable_all(checkout_.missing_submodules);
   parts["config_hash"] = text_or_null(config_.hash);
   const auto map_or_empty = [](const std::optional<std::map<std::string, std::string>>& map) {
     return map.value_or(std::map<std::string, std::string>());

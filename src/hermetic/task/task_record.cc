@@ -38,15 +38,9 @@ json changes_as_json(const std::vector<Change>& changes) {
   return list;
 }
 
-std::vector<std::string> printable_words(const std::vector<std::string>& words) {
-  std::vector<std::string> printed;
-  for (const std::string& word : words) printed.push_back(printable(word));
-  return printed;
-}
-
 // What is not known of one that has not ended is null.
 json command_as_json(const LoggedCommand& command) {
-  json object = {{"command", printable_words(command.given.words)},
+  json object = {{"command", printable_all(command.given.words)},
                  {"exit_code", nullptr},
                  {"failure", nullptr},
                  {"hermetic", nullptr},
@@ -127,7 +121,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
       {"repo_sha", task.checkout().commit},
       {"base_sha", task.base_commit()},
       {"tree_sha", task.checkout().tree},
-      {"submodules_missing", text_or_null(task.checkout().missing_submodules)},
+      {"submodules_missing", printable_all(task.checkout().missing_submodules)},
       {"config_hash", text_or_null(config.hash)},
       {"lockfile_sha", text_or_null(task.environment().lockfile_sha)},
       {"lockfile_has_hashes",
@@ -166,7 +160,7 @@ json task_facts(const Task& task) {
           {"repo_sha", task.checkout().commit},
           {"base_sha", task.base_commit()},
           {"tree_sha", task.checkout().tree},
-          {"submodules_missing", text_or_null(task.checkout().missing_submodules)},
+          {"submodules_missing", printable_all(task.checkout().missing_submodules)},
           {"config_hash", text_or_null(task.config().hash)},
           {"lockfile_sha", text_or_null(task.environment().lockfile_sha)},
           {"node_lockfile_sha", task.node() ? json(task.node()->lockfile_sha) : json()},
@@ -176,8 +170,9 @@ json task_facts(const Task& task) {
 std::string task_metrics(const std::vector<Durations>& runs) {
   json metrics = json::object();
   for (const char* key :
-       {"bytes_per_solve", "tokens_prefill", "tokens_decode", "message_path_ms_p95",
-        "mcp_deref_ms_p95", "sae_accept_rate", "rollback_ms_p95", "pass_at_1"})
+       {"bytes_per_solve", "tokens_prefill", "tokens_decode", "e2e_latency_ms_p50",
+        "e2e_latency_ms_p95", "message_path_ms_p95", "mcp_deref_ms_p95", "sae_accept_rate",
+        "rollback_ms_p95", "pass_at_1"})
     metrics[key] = nullptr;
   const auto over_all = [&](std::chrono::nanoseconds Durations::*part, unsigned percent) {
     if (runs.empty()) return json();
@@ -185,8 +180,8 @@ std::string task_metrics(const std::vector<Durations>& runs) {
     for (const Durations& run : runs) values.push_back(milliseconds(run.*part));
     return json(percentile(std::move(values), percent));
   };
-  metrics["e2e_latency_ms_p50"] = over_all(&Durations::command, 50);
-  metrics["e2e_latency_ms_p95"] = over_all(&Durations::command, 95);
+  metrics["command_ms_p50"] = over_all(&Durations::command, 50);
+  metrics["command_ms_p95"] = over_all(&Durations::command, 95);
   metrics["sandbox_setup_ms_p50"] = over_all(&Durations::setup, 50);
   metrics["sandbox_cleanup_ms_p95"] = over_all(&Durations::cleanup, 95);
   metrics["network_guard_install_ms"] = over_all(&Durations::guard, 50);

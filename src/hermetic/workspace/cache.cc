@@ -188,7 +188,9 @@ Result<CachedTree> Cache::get(const std::string& kind, const std::string& key, c
     if (::mkdirat(directory_.get(), making.c_str(), 0700) != 0)
       return failed("make", making, errno);
     const std::string place = fmt::format("{}/{}", path_, making);
+    if (on_making_) on_making_(kind, Making::Begins);
     Result<std::string> facts = make(place);
+    if (on_making_) on_making_(kind, Making::Ends);
     Result<void> done = facts ? finish(directory_.get(), making, name, *facts)
                               : Result<void>(std::move(facts).error());
     if (!done) {

@@ -55,6 +55,10 @@ class Cache {
   // How long get() waits for another process. A tree may take long to make, or be in use; but a
   // command that sees the cache can hold its locks.
   void give_up_after(std::chrono::milliseconds patience) { patience_ = patience; }
+  // From now on this is called with the kind of a tree before one is made, and when that is over.
+  enum class Making { Begins, Ends };
+  using OnMaking = std::function<void(const std::string& kind, Making making)>;
+  void tell_when_making(OnMaking on_making) { on_making_ = std::move(on_making); }
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -89,6 +93,7 @@ class Cache {
   std::unique_ptr<Seen> seen_;
   std::function<bool()> stopped_;
   std::chrono::milliseconds patience_ = std::chrono::minutes(30);
+  OnMaking on_making_;
 };
 
 }  // namespace hermetic
