@@ -173,6 +173,15 @@ hermetic_spec* hermetic_task_spec_of(hermetic_task* task, const hermetic_draft* 
 int hermetic_task_note(hermetic_task* task, const char* outcome, hermetic_error** error);
 // docs/reference/task-manifest.md, as far as it is known by now.
 char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error);
+// Makes the worktree a real directory of the host, at the "worktree_path" of the manifest, with a
+// repository of its own in which the caller can use git. Nothing is there before. What the caller
+// changes in it the next command sees, and the other way round, but for what git keeps. Refused
+// while a run of the task is under way.
+int hermetic_task_show_worktree(hermetic_task* task, hermetic_error** error);
+// Makes the environment, as it was before any command, a real directory of the host, at the
+// "venv_path". `network`: 0 if its interpreter is started without one, which is all that it is kept
+// from.
+int hermetic_task_show_environment(hermetic_task* task, int network, hermetic_error** error);
 // Keeps the changes of the worktree in a directory that is not there yet. Refused while a run of
 // the task is under way, as is the next.
 int hermetic_task_keep_changes(hermetic_task* task, const char* directory, hermetic_error** error);

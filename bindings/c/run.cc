@@ -63,8 +63,9 @@ struct hermetic_run {
   std::mutex state;
   Plan plan;
   c::EventRelay events;
-  std::shared_ptr<hermetic::task::CommandLog> log;  // of the task, if it is a command of one
-  std::size_t number = 0;                           // which one
+  std::shared_ptr<hermetic::task::CommandLog> log;      // of the task, if it is a command of one
+  std::shared_ptr<hermetic::task::HostView> host_view;  // of the same, until it was brought out
+  std::size_t number = 0;                               // which one
   std::chrono::steady_clock::time_point begin;
   pid_t owner = ::getpid();
   std::shared_ptr<Run> run;                // until it has ended; guarded by `state`
@@ -77,7 +78,12 @@ struct hermetic_run {
   // Nothing of it is there any more, whether or not somebody has found out how it ended.
   void leave() {
     run.reset();
+    bring_out();
     if (log != nullptr) log->give_up(number);
+  }
+  // Before anybody is told that it is over: the next command may start then.
+  void bring_out() {
+    if (const auto view = std::exchange(host_view, nullptr)) view->bring_out();
   }
   [[nodiscard]] std::shared_ptr<Run> running() {
     const std::lock_guard lock(state);
@@ -116,9 +122,11 @@ Result<hermetic_run*> start(const hermetic_spec& wanted, const char* options_jso
   const std::unique_ptr<Backend> backend = TRY(cli::backend_named(""));
   Plan plan = TRY(make_plan(spec, backend->probe()));
   auto run = std::make_unique<hermetic_run>(std::move(plan), callback, user_data);
+  if (wanted.host_view != nullptr) TRY(wanted.host_view->bring_in());
   run->begin = std::chrono::steady_clock::now();
   run->run = TRY(backend->start(run->plan, options.run, run->events));
   run->log = wanted.log;
+  run->host_view = wanted.host_view;
   if (run->log != nullptr)
     run->number = run->log->add(wanted.given, std::chrono::steady_clock::now() - run->begin);
   return run.release();
@@ -127,6 +135,7 @@ Result<hermetic_run*> start(const hermetic_spec& wanted, const char* options_jso
 Result<Ended> drive(hermetic_run& handle, Run& run) {
   handle.events.begin();
   Outcome outcome = TRY(run.wait());
+  handle.bring_out();
   const int exit_code = cli::exit_code_of(outcome, handle.plan.on_violation);
   if (handle.log != nullptr)
     handle.log->end(handle.number,

@@ -9,6 +9,7 @@
 #include "bindings/c/hermetic.h"
 #include "hermetic/spec/spec_builder.h"
 #include "hermetic/task/command_log.h"
+#include "hermetic/task/host_view.h"
 
 struct hermetic_draft {
   hermetic::Draft draft;
@@ -21,4 +22,6 @@ struct hermetic_spec {
   // Of a command of a task: where what becomes of it is written, and what it is called there.
   std::shared_ptr<hermetic::task::CommandLog> log = {};
   hermetic::task::GivenCommand given = {};
+  // What the task's caller sees of it, if that is shown.
+  std::shared_ptr<hermetic::task::HostView> host_view = {};
 };

@@ -123,14 +123,19 @@ Result<hermetic_spec*> spec_of(hermetic_task& handle, std::vector<std::string> c
   handle.task->set_command(std::move(command), more);
   Spec spec = TRY(handle.task->spec());
   task::GivenCommand given = TRY(handle.task->given());
-  return new hermetic_spec{
-      .spec = std::move(spec), .log = handle.task->shared_log(), .given = std::move(given)};
+  return new hermetic_spec{.spec = std::move(spec),
+                           .log = handle.task->shared_log(),
+                           .given = std::move(given),
+                           .host_view = handle.task->host_view()};
 }
 
 // The worktree is read as it is now; once it is gone, what was read last stands.
 Result<void> read_record(hermetic_task& handle) {
   if (handle.unread) return *handle.unread;
   TRY(task::read_commands(*handle.task, handle.record));
+  if (handle.record.commands.empty() && !handle.record.promised)
+    if (const auto promised = handle.task->promises_to_be_hermetic(handle.backend.probe()))
+      handle.record.promised = *promised;
   if (handle.cleaned || handle.kept) return {};
   handle.record.changes = TRY(handle.task->changes());
   handle.record.scratch = TRY(handle.task->scratch_listing());
@@ -228,6 +233,23 @@ char* hermetic_task_manifest(hermetic_task* task, hermetic_error** error) {
     TRY(c::read_record(*handle));
     return c::give_text(
         hermetic::task::task_manifest(*handle->task, handle->record, handle->outcome));
+  });
+}
+
+int hermetic_task_show_worktree(hermetic_task* task, hermetic_error** error) {
+  return c::guarded<int>(error, -1, [&]() -> Result<int> {
+    hermetic_task* handle = TRY(c::still_there(task));
+    TRY(handle->task->show_worktree());
+    return 0;
+  });
+}
+
+int hermetic_task_show_environment(hermetic_task* task, int network, hermetic_error** error) {
+  return c::guarded<int>(error, -1, [&]() -> Result<int> {
+    hermetic_task* handle = TRY(c::still_there(task));
+    TRY(handle->task->show_environment(network != 0 ? hermetic::task::CallersNetwork::Host
+                                                    : hermetic::task::CallersNetwork::Closed));
+    return 0;
   });
 }
 

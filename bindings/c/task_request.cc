@@ -116,6 +116,7 @@ Result<TaskWanted> read_task_request(const std::string& text) {
   TaskWanted wanted;
   task::TaskRequest& request = wanted.request;
   TRY(reader.text("task_id", request.id));
+  TRY(reader.text("run_id", request.run));
   TRY(reader.text("repo", request.repository));
   TRY(reader.texts("borrow", request.borrow));
   TRY(reader.text("sha", request.revision));

@@ -95,6 +95,28 @@ static void a_task_runs_is_recorded_and_gone(void) {
   hermetic_task_free(task);
 }
 
+static void the_caller_sees_the_worktree_if_it_wants_to(void) {
+  hermetic_task* task = set_up(", \"run_id\": \"mine\"");
+  free(run_in(task, "echo early >early"));
+  EXPECT(is_there("scratch/c/mine") && !is_there("scratch/c/mine/worktree"));
+  EXPECT(hermetic_task_show_worktree(task, NULL) == 0);
+  EXPECT(is_there("scratch/c/mine/worktree/early") && is_there("scratch/c/mine/worktree/.git/HEAD"));
+  FILE* file = fopen("scratch/c/mine/worktree/by-caller", "w");
+  EXPECT(file != NULL && fclose(file) == 0);
+  free(run_in(task, "mv by-caller moved; rm early"));
+  EXPECT(is_there("scratch/c/mine/worktree/moved") && !is_there("scratch/c/mine/worktree/early"));
+  EXPECT(hermetic_task_show_worktree(task, NULL) == 0);  // again
+  EXPECT(!is_there("scratch/c/mine/venv"));
+  EXPECT(hermetic_task_show_environment(task, 0, NULL) == 0);
+  EXPECT(is_there("scratch/c/mine/venv/bin/python"));
+  EXPECT(hermetic_task_clean_up(task, NULL) == 0);
+  EXPECT(!is_there("scratch"));
+  hermetic_error* error = NULL;
+  const int late = hermetic_task_show_worktree(task, &error);
+  EXPECT(refused(late, error));
+  hermetic_task_free(task);
+}
+
 static void freeing_cleans_up(void) {
   hermetic_task* task = set_up("");
   EXPECT(is_there("scratch/c"));
@@ -260,6 +282,7 @@ int main(int count, char** words) {
   repository = words[1];
   cache = words[2];
   a_task_runs_is_recorded_and_gone();
+  the_caller_sees_the_worktree_if_it_wants_to();
   freeing_cleans_up();
   changes_are_kept();
   others_start_from_what_was_frozen();

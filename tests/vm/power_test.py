@@ -72,7 +72,7 @@ task --manifest manifest.json -- sh -c 'for i in $(seq 200); do echo changed >fi
   sync; mkdir -p deep/er /task/scratch/more; echo now; sleep 100'
 """
 WHILE_IT_IS_CLEARED_UP = """
-sh -c 'while ls scratch/power/*/worktree/upper/file1 >/dev/null 2>&1 || ! [ -e started ]; do :; done; echo now' &
+sh -c 'while ls scratch/power/*/worktree-changes/upper/file1 >/dev/null 2>&1 || ! [ -e started ]; do :; done; echo now' &
 task -- sh -c 'for i in $(seq 200); do echo changed >file$i; done' & touch started; wait
 """
 

@@ -51,6 +51,8 @@ _FAILING: Dict[str, Tuple[Any, List[Any]]] = {
     "hermetic_task_spec_of": (c_void_p, [c_void_p, c_void_p]),
     "hermetic_task_note": (c_int, [c_void_p, c_char_p]),
     "hermetic_task_manifest": (c_void_p, [c_void_p]),
+    "hermetic_task_show_worktree": (c_int, [c_void_p]),
+    "hermetic_task_show_environment": (c_int, [c_void_p, c_int]),
     "hermetic_task_keep_changes": (c_int, [c_void_p, c_char_p]),
     "hermetic_task_freeze": (c_int, [c_void_p, c_char_p]),
     "hermetic_task_clean_up": (c_int, [c_void_p]),

@@ -12,7 +12,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import secrets
 import threading
+import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _native
@@ -22,6 +24,7 @@ from ._streams import PIPE, Decoding, Stream, Streams
 from ._task_handle import TaskHandle
 from ._waiting import unseen
 from .errors import InvalidSpecError, TimeoutExpired
+from ._temporary import Temporary
 from .spec import BuiltSpec, PathLike
 
 
@@ -40,18 +43,29 @@ class HermeticRun:
     """One task. Commands of it see what earlier ones have changed; leaving its `with` block removes it all.
 
     `spec` holds keys of a spec file (limits, environment, inputs, network…) for every command of the task.
+    `hermetic=False` leaves the network of the host to commands and to the interpreter of `venv_path`, unless the
+    spec says something else of it.
     """
 
-    def __init__(self, task_id: str, seed: Optional[int] = None, *, repo: PathLike = ".", sha: Optional[str] = None,
+    def __init__(self, task_id: str, run_id: Optional[str] = None, seed: Optional[int] = None,
+                 base_sha: Optional[str] = None, hermetic: bool = True, *, repo: PathLike = ".",
+                 sha: Optional[str] = None,
                  borrow: Union[PathLike, Sequence[PathLike]] = (), sparse: Union[str, Sequence[str]] = (),
-                 base_sha: Optional[str] = None, lockfile: Optional[PathLike] = None,
+                 lockfile: Optional[PathLike] = None,
                  wheels: Union[PathLike, Sequence[PathLike]] = (), index: Optional[str] = None,
                  python: Optional[PathLike] = None,
                  node_lockfile: Optional[PathLike] = None, npm_cache: Optional[PathLike] = None,
                  config: Optional[PathLike] = None, scratch: PathLike = "scratch", cache: Optional[PathLike] = None,
                  snapshot: Optional[str] = None, spec: Optional[Mapping[str, Any]] = None) -> None:
         self.task_id = task_id
+        self.run_id = run_id or f"run_{time.time_ns() // 1_000_000}_{secrets.token_hex(3)}"
         self.seed = seed
+        self.base_sha = base_sha
+        self.hermetic = hermetic
+        # Known before anything is there.
+        self.scratch_base = pathlib.Path(_absolute(scratch), task_id, self.run_id)
+        self._shown = {"worktree": False, "venv": False}  # asked for by the caller
+        self._temporary: Optional[Temporary] = None
         self._handle: Optional[TaskHandle] = None
         self._manifest: Dict[str, Any] = {}
         self._running: List[Run] = []
@@ -60,12 +74,12 @@ class HermeticRun:
         paths = {"repo": repo, "lockfile": lockfile, "python": python, "node_lockfile": node_lockfile,
                  "npm_cache": npm_cache, "config": config, "scratch": scratch, "cache": cache}
         given = {
-            "task_id": task_id, "seed": seed, "sha": sha if sha is not None else base_sha,
+            "task_id": task_id, "run_id": self.run_id, "seed": seed, "sha": sha if sha is not None else base_sha,
             "base_sha": base_sha, "from": snapshot,
             "sparse": ([sparse] if isinstance(sparse, str) else list(sparse)) or None,
             "borrow": [_absolute(folder) for folder in _paths(borrow)] or None,
             "wheels": [_absolute(folder) for folder in _paths(wheels)] or None, "index": index,
-            "spec": dict(spec) if spec else None,
+            "spec": _spec_for_all(spec, hermetic),
             **{name: _absolute(path) for name, path in paths.items() if path is not None},
         }
         self._request = {name: value for name, value in given.items() if value is not None}
@@ -77,6 +91,10 @@ class HermeticRun:
     def __exit__(self, *_: Any) -> None:
         self.cleanup()
 
+    def __call__(self) -> "HermeticRun":
+        """For those who write `with run():`."""
+        return self
+
     def setup(self) -> None:
         """Makes the worktree and the environment, or finds them in the cache."""
         with self._alone():
@@ -85,6 +103,13 @@ class HermeticRun:
             handle = TaskHandle(json.dumps(self._request).encode())
             handle.prepare()
             self._handle = handle
+            self._temporary = Temporary()
+            try:
+                for name in [name for name, wanted in self._shown.items() if wanted]:
+                    self._show(name)
+            except BaseException:
+                self.cleanup()
+                raise
 
     def start(self, command: Sequence[PathLike], *, input: Optional[Text] = None, stdin: Stream = None,
               stdout: Stream = None, stderr: Stream = None, capture_output: bool = False,
@@ -182,29 +207,40 @@ class HermeticRun:
                 self._there()
             return self._manifest
 
-    def emit_manifest(self, path: PathLike = "manifest.json") -> pathlib.Path:
-        """Writes the manifest to a file."""
-        target = pathlib.Path(os.fsdecode(path))
-        target.write_text(json.dumps(self.manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        return target
-
-    @property
-    def run_id(self) -> str:
-        return str(self.manifest["run_id"])
-
-    @property
-    def scratch_base(self) -> pathlib.Path:
-        """The folder of the run on this host, while it lasts."""
-        return pathlib.Path(self.manifest["scratch_path"])
+    def emit_manifest(self, path: Optional[PathLike] = None) -> Dict[str, Any]:
+        """The manifest, which is also written to the file that is named."""
+        manifest = self.manifest
+        if path is not None:
+            target = pathlib.Path(os.fsdecode(path))
+            target.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        return manifest
 
     @property
     def worktree_path(self) -> pathlib.Path:
-        """Where the changes of the worktree are kept, in 'upper'. Commands see all of it as /task/worktree."""
-        return pathlib.Path(self.manifest["worktree_path"])
+        """The worktree as a directory of the host, for tools of the caller. It is made when it is first asked for,
+        or by setup() if that was before; a task that does not ask is set up without it. Commands see its files as
+        /task/worktree: from the next one on what the caller has changed, and the other way round. Its repository is
+        the caller's alone."""
+        return self._path_of("worktree")
 
     @property
     def venv_path(self) -> pathlib.Path:
-        return pathlib.Path(self.manifest["venv_path"])
+        """The environment as a directory of the host, as it was before any command, in the same way. Its interpreter
+        has no network unless `hermetic` is False; that is all it is kept from."""
+        return self._path_of("venv")
+
+    def _path_of(self, name: str) -> pathlib.Path:
+        with self._alone():
+            self._shown[name] = True
+            if self._handle is not None and self._handle.is_ours:
+                self._show(name)
+        return self.scratch_base / name
+
+    def _show(self, name: str) -> None:
+        if name == "worktree":
+            _native.call("hermetic_task_show_worktree", self._there())
+        else:
+            _native.call("hermetic_task_show_environment", self._there(), 0 if self.hermetic else 1)
 
     @property
     def changes(self) -> List[Dict[str, Any]]:
@@ -256,6 +292,9 @@ class HermeticRun:
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.free()
+        temporary, self._temporary = self._temporary, None
+        if temporary is not None:
+            temporary.remove()
 
     def _there(self) -> int:
         pointer = None if self._handle is None else self._handle.pointer
@@ -265,6 +304,11 @@ class HermeticRun:
 
 
 Task = HermeticRun
+
+
+def _spec_for_all(spec: Optional[Mapping[str, Any]], hermetic: bool) -> Optional[Dict[str, Any]]:
+    usual: Dict[str, Any] = {} if hermetic else {"network": "host"}
+    return {**usual, **(spec or {})} or None
 
 
 def _paths(given: Union[PathLike, Sequence[PathLike]]) -> Sequence[PathLike]:

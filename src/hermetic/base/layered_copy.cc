@@ -3,11 +3,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <map>
+#include <utility>
 
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
@@ -41,7 +46,16 @@ Result<void> add_file(const std::string& from, const std::string& to, const stru
   return S_ISLNK(status.st_mode) ? Result<void>() : set_mode_and_times(to, status);
 }
 
-Result<void> add_layer(const std::string& layer, const std::string& target) {
+// Another name of a file that has one in the copy by now: as copies of their own, names could take
+// a thousand times the room.
+using Names = std::map<std::pair<dev_t, ino_t>, std::string>;
+bool takes_other_name(const struct stat& status, const std::string& to, Names& names) {
+  if (!S_ISREG(status.st_mode) || status.st_nlink < 2) return false;
+  const auto [name, is_first] = names.emplace(std::pair(status.st_dev, status.st_ino), to);
+  return !is_first && ::link(name->second.c_str(), to.c_str()) == 0;
+}
+
+Result<void> add_layer(const std::string& layer, const std::string& target, Names& names) {
   const UniqueFd directory = TRY(open_directory(AT_FDCWD, layer));
   for (const std::string& name : TRY(names_in(directory.get()))) {
     const std::string from = fmt::format("{}/{}", layer, name);
@@ -55,13 +69,13 @@ Result<void> add_layer(const std::string& layer, const std::string& target) {
     if (!joins) TRY(remove_tree(AT_FDCWD, to));
     if (is_whiteout(status.st_mode, status.st_rdev)) continue;
     if (!S_ISDIR(status.st_mode)) {
-      TRY(add_file(from, to, status));
+      if (!takes_other_name(status, to, names)) TRY(add_file(from, to, status));
       continue;
     }
     if (!joins && ::mkdir(to.c_str(), 0700) != 0) return failed("make", to);
     // The layer below may have closed it, though not to those above.
     if (joins && ::chmod(to.c_str(), 0700) != 0) return failed("open", to);
-    TRY(add_layer(from, to));
+    TRY(add_layer(from, to, names));
     TRY(set_mode_and_times(to, status));
   }
   return {};
@@ -122,8 +136,27 @@ std::size_t shown_layers(const std::vector<std::string>& layers) {
 
 Result<void> copy_layers(const std::vector<std::string>& layers, const std::string& target) {
   if (::mkdir(target.c_str(), 0755) != 0) return failed("make", target);
-  for (std::size_t i = shown_layers(layers); i > 0; --i) TRY(add_layer(layers[i - 1], target));
+  for (std::size_t i = shown_layers(layers); i > 0; --i) {
+    Names names;  // those of one layer stay while it is copied
+    TRY(add_layer(layers[i - 1], target, names));
+  }
   return mark_as_whole(target);
+}
+
+Result<void> replace_by_copy(int directory, const std::string& folder,
+                             std::vector<std::string> layers, const char* name,
+                             const char* making) {
+  const std::string upper = fmt::format("{}/{}", folder, name);
+  const bool has_changes = is_present(upper);
+  if (has_changes) layers.insert(layers.begin(), upper);
+  TRY(remove_tree(directory, making));
+  TRY(copy_layers(layers, fmt::format("{}/{}", folder, making)));
+  if (::syscall(SYS_renameat2, directory, making, directory, name,
+                has_changes ? RENAME_EXCHANGE : 0U) != 0)
+    return failed("keep the copy in", folder);
+  // Not before: without the mark a copy is copied once more, but changes with it would be all.
+  if (::fsetxattr(directory, kCopiedMark, "y", 1, 0) != 0) return failed("mark", folder);
+  return remove_tree(directory, making);
 }
 
 }  // namespace hermetic

@@ -34,4 +34,11 @@ inline constexpr const char* kCopiedMark = "user.hermetic.copied";  // "y"
 [[nodiscard]] Result<void> copy_layers(const std::vector<std::string>& layers,
                                        const std::string& target);
 
+// Puts a copy of what `folder`/`name` holds over `layers` in the place of that, and marks the
+// folder, which is open as `directory`. It has the name `making` until it is whole: a copy that was
+// broken off is not taken for one.
+[[nodiscard]] Result<void> replace_by_copy(int directory, const std::string& folder,
+                                           std::vector<std::string> layers, const char* name,
+                                           const char* making);
+
 }  // namespace hermetic

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "hermetic/base/file_powers.h"
@@ -78,27 +76,15 @@ bool holds_copy(const std::string& folder) {
   return is_present(upper) && is_copy(upper);
 }
 
-// Under another name until it is whole: a copy that was broken off is not taken for one. What a run
-// with the overlay file system has changed there is the uppermost layer.
+// What a run with the overlay file system has changed there is the uppermost layer.
 Result<void> copy_into(const std::string& folder, int directory, const ViewEntry& temp) {
   if (holds_copy(folder)) return {};
   std::vector<std::string> layers;
-  const std::string upper = fmt::format("{}/{}", folder, kUpper);
-  const bool has_changes = is_present(upper);
-  if (has_changes) layers.push_back(upper);
   for (const PlannedLayer& layer : temp.over) {
     TRY(check_object(layer));
     layers.push_back(layer.source);
   }
-  TRY(remove_tree(directory, kWork));
-  TRY(copy_layers(layers, fmt::format("{}/{}", folder, kWork)));
-  if (::syscall(SYS_renameat2, directory, kWork, directory, kUpper,
-                has_changes ? RENAME_EXCHANGE : 0U) != 0)
-    return system_error(fmt::format("cannot keep the copy in '{}'", printable(folder)), errno);
-  // Not before: without the mark a copy is copied once more, but changes with it would be all.
-  if (::fsetxattr(directory, kCopiedMark, "y", 1, 0) != 0)
-    return system_error(fmt::format("cannot mark '{}'", printable(folder)), errno);
-  return remove_tree(directory, kWork);
+  return replace_by_copy(directory, folder, std::move(layers), kUpper, kWork);
 }
 
 // What cannot be cleared stays behind a door that others cannot open.

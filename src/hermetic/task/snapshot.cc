@@ -68,10 +68,6 @@ Result<void> check_ground(const std::string& name, const std::string& facts, con
 
 constexpr const char* kSnapshotParts[] = {"worktree", "venv", "scratch"};
 
-std::string changes_of(const std::string& run_folder, const char* part) {
-  return fmt::format("{}/{}/upper", run_folder, part);
-}
-
 // Before anything is moved: what its maker has locked could not be sealed, and nobody who starts
 // from it could look into it.
 Result<void> check_can_be_sealed(const std::string& run_folder) {
@@ -149,6 +145,10 @@ void move_back(const std::string& tree, const std::string& run_folder) {
 }
 
 }  // namespace
+
+std::string changes_of(const std::string& run_folder, std::string_view part) {
+  return fmt::format("{}/{}{}/upper", run_folder, part, part == "scratch" ? "" : "-changes");
+}
 
 Result<void> keep_snapshot(const std::string& name, const std::string& hash,
                            const std::string& run_folder, const Ground& ground,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hermetic/base/result.h"
@@ -26,6 +27,9 @@ struct Snapshot {
   std::vector<std::string> keys;  // of the layers, in the cache
   std::string hash;               // which task made it, and what came of it: all of its layers
 };
+
+// What commands have changed in the "worktree", the "venv" or the "scratch" folder of a run.
+[[nodiscard]] std::string changes_of(const std::string& run_folder, std::string_view part);
 
 // Moves the changes out of a run's folder into the cache. `hash` says which task made them, and
 // what they are; `over` is the snapshot that the task has started from, if it has. A name that is

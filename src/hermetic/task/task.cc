@@ -31,11 +31,12 @@ using Clock = std::chrono::steady_clock;
 
 Ground ground_of(const Checkout& checkout, const PythonEnvironment& environment,
                  const std::optional<NodeEnvironment>& node) {
-  Ground ground{.commit = checkout.commit,
-                .directories = {},
-                .missing_submodules = fmt::format("{}", fmt::join(checkout.missing_submodules, " ")),
-                .environment = environment.hash,
-                .packages = node ? node->hash : ""};
+  Ground ground{
+      .commit = checkout.commit,
+      .directories = {},
+      .missing_submodules = fmt::format("{}", fmt::join(checkout.missing_submodules, " ")),
+      .environment = environment.hash,
+      .packages = node ? node->hash : ""};
   for (const std::string& directory : checkout.directories)
     ground.directories +=
         fmt::format("{}'{}'", ground.directories.empty() ? "" : " ", printable(directory));
@@ -70,7 +71,8 @@ Task::Task(TaskRequest request, Checkout checkout, PythonEnvironment environment
       environment_(std::move(environment)),
       config_(std::move(config)),
       folder_(std::move(folder)),
-      scratch_path_(folder_.path()) {}
+      scratch_path_(folder_.path()),
+      host_view_(std::make_shared<HostView>(worktree_changes(), worktree_path())) {}
 
 Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& backend) {
   const Clock::time_point begin = Clock::now();
@@ -93,8 +95,9 @@ Result<Task> Task::set_up(const TaskRequest& request, Cache& cache, Backend& bac
     snapshot = TRY(find_snapshot(request.from, ground_of(checkout, environment, node), cache));
   const std::string journals = cache.path() + "/journals";
   (void)remove_abandoned_runs(journals);
-  RunFolder folder = TRY(RunFolder::make(request.scratch, request.id, journals));
-  for (const char* name : {"worktree", "venv", "scratch", "empty"}) (void)TRY(folder.add(name));
+  RunFolder folder = TRY(RunFolder::make(request.scratch, request.id, journals, request.run));
+  for (const char* name : {"worktree-changes", "venv-changes", "scratch", "empty"})
+    (void)TRY(folder.add(name));
   Task task(request, std::move(checkout), std::move(environment), std::move(config),
             std::move(folder));
   task.base_commit_ = std::move(base);
@@ -127,7 +130,7 @@ Task::Layers Task::layers() const {
   return layers;
 }
 
-SpecBuilder Task::builder(const Layers& layers) const {
+SpecBuilder Task::builder(const Layers& layers, const Draft& draft) const {
   const auto changes = [&](const char* name) {
     return layers.changes.empty() ? "" : fmt::format("{}/{}", layers.changes, name);
   };
@@ -145,10 +148,10 @@ SpecBuilder Task::builder(const Layers& layers) const {
   SpecBuilder result(base);
   for (const std::string& directory : toolchain_directories()) result.input(directory);
   for (const std::string& path : layers.inputs) result.input(path);
-  result.temp_over(kWorktree, layers.worktree, changes("worktree"))
-      .temp_over(kEnvironment, layers.environment, changes("venv"))
+  result.temp_over(kWorktree, layers.worktree, changes("worktree-changes"))
+      .temp_over(kEnvironment, layers.environment, changes("venv-changes"))
       .temp_over(kScratch, layers.scratch, changes("scratch"))
-      .overlay(draft_);
+      .overlay(draft);
   return result;
 }
 
@@ -157,9 +160,17 @@ void Task::set_command(std::vector<std::string> command, const Draft& more) {
   draft_.command = std::move(command);
 }
 
-Result<Spec> Task::spec() const { return builder(layers()).build(); }
+Result<Spec> Task::spec() const { return builder(layers(), draft_).build(); }
 
-Result<Spec> Task::portable_spec() const {
+Result<bool> Task::promises_to_be_hermetic(const Capabilities& capabilities) const {
+  Draft draft = request_.draft;
+  draft.command = {"true"};
+  const Spec spec = TRY(builder(layers(), draft).build());
+  const Plan plan = TRY(make_plan(spec, capabilities));
+  return plan.hermetic();
+}
+
+Task::Layers Task::portable_layers() const {
   std::string checkout = "/task/checkout/" + checkout_.commit;
   for (const std::string& directory : checkout_.directories) checkout += "/" + sha256(directory);
   Layers names{.worktree = {checkout},
@@ -168,7 +179,18 @@ Result<Spec> Task::portable_spec() const {
                .changes = {}};
   if (node_) names.worktree.push_back("/task/node/" + node_->hash);
   if (snapshot_) names.scratch = {"/task/snapshot/" + snapshot_->hash};
-  return builder(names).lookup(look_up_by_name).build();
+  return names;
+}
+
+Result<Spec> Task::portable_spec() const {
+  return builder(portable_layers(), draft_).lookup(look_up_by_name).build();
+}
+
+Result<GivenCommand> Task::given_to_all() const {
+  Draft draft = request_.draft;
+  draft.command = {"true"};  // a spec needs one
+  const Spec spec = TRY(builder(portable_layers(), draft).lookup(look_up_by_name).build());
+  return GivenCommand{.words = {}, .digest = spec.digest()};
 }
 
 Result<GivenCommand> Task::given() const {
@@ -198,12 +220,14 @@ Result<Finished> Task::run(Backend& backend, const RunOptions& options, EventSin
 Result<Outcome> Task::run_plan(const Plan& plan, Backend& backend, const RunOptions& options,
                                EventSink& events, const OnRun& on_run) {
   GivenCommand command = TRY(given());
+  TRY(host_view_->bring_in());
   const Clock::time_point begin = Clock::now();
   const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
   const std::size_t number = log_->add(std::move(command), Clock::now() - begin);
   if (on_run) on_run(run.get());
   Result<Outcome> outcome = run->wait();
   if (on_run) on_run(nullptr);
+  host_view_->bring_out();
   if (!outcome) {
     log_->give_up(number);
     return outcome;
@@ -225,11 +249,21 @@ Durations Task::durations() const {
   return durations;
 }
 
+Result<void> Task::show_worktree() {
+  TRY(check_idle("show the worktree"));
+  return host_view_->show_worktree(layers().worktree, checkout_.cached.path);
+}
+
+Result<void> Task::show_environment(CallersNetwork network) {
+  return task::show_environment(environment_.cached.path, kEnvironment, venv_path(), network);
+}
+
 // Nothing is there before the first command.
 Result<std::vector<Change>> Task::changes() const {
-  struct stat status = {};
-  if (::lstat((worktree_path() + "/upper").c_str(), &status) != 0) return std::vector<Change>();
-  return changes_in(worktree_path() + "/upper", layers().worktree, {".git"});
+  const std::string upper = worktree_changes() + "/upper";
+  if (!is_present(upper)) return std::vector<Change>();
+  if (!log_->is_busy()) TRY(host_view_->bring_in());
+  return changes_in(upper, layers().worktree, {".git"});
 }
 
 Result<std::vector<ListedFile>> Task::scratch_listing() const {
@@ -244,14 +278,19 @@ Result<void> Task::check_done(std::string_view doing) const {
   if (log_->commands().empty())
     return invalid(fmt::format("nothing was run in the task yet: there is nothing to {}", doing),
                    "run a command that makes something first");
+  return check_idle(doing);
+}
+
+Result<void> Task::check_idle(std::string_view doing) const {
   if (!log_->is_busy()) return {};
-  return invalid("a command of the task is still running", "wait for it, or end it, first");
+  return invalid(fmt::format("cannot {}: a command of the task is still running", doing),
+                 "wait for it, or end it, first");
 }
 
 // It stays as it is until they are kept.
 Result<void> Task::keep_changes_of_copy(const std::string& upper, const OwnPlace& place) {
   const std::vector<Change> changed = TRY(changes());
-  const std::string gathered = worktree_path() + "/changed";
+  const std::string gathered = worktree_changes() + "/changed";
   Result<void> kept = copy_changes(upper, changed, gathered);
   if (kept) kept = move_changes(gathered, place);
   TRY(remove_tree(AT_FDCWD, kept ? upper : gathered));
@@ -260,11 +299,16 @@ Result<void> Task::keep_changes_of_copy(const std::string& upper, const OwnPlace
 
 Result<void> Task::keep_changes(const OwnPlace& place) {
   TRY(check_done("keep"));
-  const std::string upper = worktree_path() + "/upper";
+  TRY(host_view_->bring_in());
+  const std::string upper = worktree_changes() + "/upper";
   if (!is_present(upper))
     return invalid("the changes of the task were kept already", "run another command first");
-  if (is_copy(upper)) return keep_changes_of_copy(upper, place);
-  const std::string aside = worktree_path() + "/git";
+  if (is_copy(upper)) {
+    TRY(keep_changes_of_copy(upper, place));
+    host_view_->forget();
+    return {};
+  }
+  const std::string aside = worktree_changes() + "/git";
   TRY(move_git(upper, upper + "/.git", aside));
   if (Result<void> kept = move_changes(upper, place); !kept) {
     TRY(move_git(upper, aside, upper + "/.git"));
@@ -275,6 +319,7 @@ Result<void> Task::keep_changes(const OwnPlace& place) {
 
 Result<void> Task::freeze(const std::string& name, Cache& cache) {
   TRY(check_done("freeze"));
+  TRY(host_view_->bring_in());
   // Two setups of one task may have made different things.
   std::string content = TRY(stable_hash());
   const std::vector<std::pair<std::string, std::vector<std::string>>> parts = {
@@ -282,7 +327,7 @@ Result<void> Task::freeze(const std::string& name, Cache& cache) {
       {"venv", layers().environment},
       {"scratch", layers().scratch}};
   for (const auto& [part, below] : parts) {
-    const std::string upper = fmt::format("{}/{}/upper", scratch_path_, part);
+    const std::string upper = changes_of(scratch_path_, part);
     // As a layer it has nothing but its marks, which the command could change.
     if (is_copy(upper)) TRY(mark_as_whole(upper));
     const std::vector<Change> changed = TRY(changes_in(upper, below));
@@ -317,7 +362,7 @@ Result<std::string> Task::stable_hash() const {
   std::vector<LoggedCommand> commands = log_->commands();
   if (commands.empty()) {
     commands.emplace_back();
-    commands.back().given = TRY(given());
+    commands.back().given = TRY(draft_.command.empty() ? given_to_all() : given());
   }
   nlohmann::json described = nlohmann::json::array();
   for (const LoggedCommand& command : commands) {

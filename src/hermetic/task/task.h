@@ -19,6 +19,8 @@
 #include "hermetic/task/checkout.h"
 #include "hermetic/task/command_log.h"
 #include "hermetic/task/durations.h"
+#include "hermetic/task/host_environment.h"
+#include "hermetic/task/host_view.h"
 #include "hermetic/task/node_environment.h"
 #include "hermetic/task/python_environment.h"
 #include "hermetic/task/snapshot.h"
@@ -32,6 +34,7 @@ namespace hermetic::task {
 
 struct TaskRequest {
   std::string id;
+  std::string run = {};  // what this run of it is called; empty: a new name
   std::string repository;
   std::vector<std::string> borrow = {};  // other folders whose objects it may use
   std::string revision = {};             // empty: HEAD
@@ -58,6 +61,8 @@ class Task {
 
   // What the command will be given. `changes` of earlier commands of this task are there.
   [[nodiscard]] Result<Spec> spec() const;
+  // Whether a command will be hermetic, as long as it tries nothing that is not allowed.
+  [[nodiscard]] Result<bool> promises_to_be_hermetic(const Capabilities& capabilities) const;
   // The same with names that are the same for everyone: what its digest is made of.
   [[nodiscard]] Result<Spec> portable_spec() const;
   // The next command, and what it is given besides what the request gives to all of them.
@@ -78,12 +83,22 @@ class Task {
   [[nodiscard]] const std::shared_ptr<CommandLog>& shared_log() const { return log_; }
   [[nodiscard]] const CommandLog& log() const { return *log_; }
 
+  // Makes what worktree_path() and venv_path() name, for tools of the caller. Nothing is there
+  // before. No command runs. What one side changes in the worktree the other sees from the next
+  // command on; nothing is carried over between environments, nor what git keeps.
+  [[nodiscard]] Result<void> show_worktree();
+  [[nodiscard]] Result<void> show_environment(CallersNetwork network);
+  // A caller that runs a command of this task by other means uses it before and after.
+  [[nodiscard]] const std::shared_ptr<HostView>& host_view() const { return host_view_; }
+
   // What has become of the worktree and of the scratch folder so far.
   [[nodiscard]] Result<std::vector<Change>> changes() const;
   [[nodiscard]] Result<std::vector<ListedFile>> scratch_listing() const;
 
   // Fails unless a command was run and has ended, so that there is something to `doing`: "keep".
   [[nodiscard]] Result<void> check_done(std::string_view doing) const;
+  // Fails while a command runs.
+  [[nodiscard]] Result<void> check_idle(std::string_view doing) const;
 
   // Moves what the command changed in the worktree to a place that holds nothing yet: files as they
   // are now, removed ones as character devices 0:0.
@@ -97,8 +112,8 @@ class Task {
   [[nodiscard]] Certificate clean_up();
 
   // SHA-256 over what decides what the commands do that there were, in their order; before the
-  // first, what the one does that is set. Equal tasks, equal hash, on any machine with the same
-  // system.
+  // first, what the one does that is set, and if none is, what all are given. Equal tasks, equal
+  // hash, on any machine with the same system.
   [[nodiscard]] Result<std::string> stable_hash() const;
 
   [[nodiscard]] const TaskRequest& request() const { return request_; }
@@ -129,7 +144,13 @@ class Task {
   };
   [[nodiscard]] Result<void> keep_changes_of_copy(const std::string& upper, const OwnPlace& place);
   [[nodiscard]] Layers layers() const;
-  [[nodiscard]] SpecBuilder builder(const Layers& layers) const;
+  [[nodiscard]] Layers portable_layers() const;
+  [[nodiscard]] SpecBuilder builder(const Layers& layers, const Draft& draft) const;
+  [[nodiscard]] Result<GivenCommand> given_to_all() const;
+  // Where the changes of the worktree and of the environment are kept. A command can change a
+  // repository in there: no path that a caller gets leads to it.
+  [[nodiscard]] std::string worktree_changes() const { return scratch_path_ + kWorktreeChanges; }
+  static constexpr const char* kWorktreeChanges = "/worktree-changes";
 
   TaskRequest request_;
   Draft draft_;
@@ -143,6 +164,7 @@ class Task {
   std::string scratch_path_;  // also when the folder is gone
   Durations durations_;       // those of commands are in the log
   std::shared_ptr<CommandLog> log_ = std::make_shared<CommandLog>();
+  std::shared_ptr<HostView> host_view_;
 };
 
 // Machine, platform and Python, as facts of this host.

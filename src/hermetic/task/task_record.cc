@@ -65,7 +65,9 @@ double percentile(std::vector<double> values, unsigned percent) {
 
 Result<void> read_commands(const Task& task, TaskRecord& record) {
   record.commands = task.log().commands();
-  if (!record.commands.empty()) record.stable_hash = TRY(task.stable_hash());
+  // What is wrong with what all commands are given is said when one is to run.
+  if (Result<std::string> hash = task.stable_hash(); hash || !record.commands.empty())
+    record.stable_hash = TRY(std::move(hash));
   record.hermetic = std::ranges::all_of(record.commands, [](const LoggedCommand& command) {
     return command.end && command.end->hermetic;
   });
@@ -106,6 +108,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
   // Facts of the last one; of a task that has run nothing there are none.
   const json last = commands.empty() ? json::object() : commands.back();
   const bool has_ended = last.contains("failure") && !last["failure"].is_null();
+  const json promised = commands.empty() && record.promised ? json(*record.promised) : json();
   const auto of_last = [&](const char* key) { return last.contains(key) ? last[key] : json(); };
   json scratch = json::array();
   for (const ListedFile& entry : record.scratch) {
@@ -129,7 +132,7 @@ std::string task_manifest(const Task& task, const TaskRecord& record, const Outc
       {"node_lockfile_sha", task.node() ? json(task.node()->lockfile_sha) : json()},
       {"venv_hash", task.environment().hash},
       {"os_fingerprint", os_fingerprint(task.environment().version)},
-      {"hermetic", has_ended ? json(record.hermetic) : json()},
+      {"hermetic", has_ended ? json(record.hermetic) : promised},
       {"scratch_path", printable(task.scratch_path())},
       {"worktree_path", printable(task.worktree_path())},
       {"venv_path", printable(task.venv_path())},
@@ -169,10 +172,9 @@ json task_facts(const Task& task) {
 
 std::string task_metrics(const std::vector<Durations>& runs) {
   json metrics = json::object();
-  for (const char* key :
-       {"bytes_per_solve", "tokens_prefill", "tokens_decode", "e2e_latency_ms_p50",
-        "e2e_latency_ms_p95", "message_path_ms_p95", "mcp_deref_ms_p95", "sae_accept_rate",
-        "rollback_ms_p95", "pass_at_1"})
+  for (const char* key : {"bytes_per_solve", "tokens_prefill", "tokens_decode",
+                          "e2e_latency_ms_p50", "e2e_latency_ms_p95", "message_path_ms_p95",
+                          "mcp_deref_ms_p95", "sae_accept_rate", "rollback_ms_p95", "pass_at_1"})
     metrics[key] = nullptr;
   const auto over_all = [&](std::chrono::nanoseconds Durations::*part, unsigned percent) {
     if (runs.empty()) return json();

@@ -15,14 +15,15 @@ namespace hermetic::task {
 
 // Everything about one run, read before the folder goes.
 struct TaskRecord {
-  std::string stable_hash;  // "" before the first command
+  std::string stable_hash;
   std::vector<LoggedCommand> commands;
   std::vector<Change> changes;
   std::vector<ListedFile> scratch;
   std::string not_kept;  // why the changes, which somebody wanted to have, could not be kept
   Certificate certificate;
-  bool hermetic = false;            // all commands were
-  Failure failure = Failure::None;  // of the last command
+  bool hermetic = false;              // all commands were
+  std::optional<bool> promised = {};  // before the first: whether all clauses will be enforced
+  Failure failure = Failure::None;    // of the last command
   int exit_code = 0;
 };
 

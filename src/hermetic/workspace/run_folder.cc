@@ -92,9 +92,11 @@ std::string journal_text(int file) {
   return path.ends_with('\n') ? path.substr(0, path.size() - 1) : "";
 }
 
-// The very folder that was made: it has the name of its journal and is ours.
-bool is_run_folder(const std::string& path, const std::string& name) {
+// The very folder that was made: its journal has its name, after an '@' if that was given, and it
+// is ours.
+bool is_run_folder(const std::string& path, const std::string& journal) {
   struct stat status = {};
+  const std::string name = journal.substr(journal.find('@') + 1);
   return path.starts_with('/') && path.ends_with("/" + name) &&
          ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == ::geteuid();
@@ -113,28 +115,55 @@ Result<void> check_task_name(const std::string& name) {
 }
 
 Result<RunFolder> RunFolder::make(const std::string& scratch, const std::string& task,
-                                  const std::string& journals) {
+                                  const std::string& journals, const std::string& run) {
   TRY(check_task_name(task));
+  if (!run.empty()) TRY(check_task_name(run));
   const std::string top = TRY(absolute_path(scratch));
   if (::mkdir(journals.c_str(), 0700) != 0 && errno != EEXIST) return cannot("make", journals);
   RunFolder folder;
-  constexpr int kTries = 100;
-  for (int attempt = 0; !folder.lock_.is_open(); ++attempt) {
-    if (attempt == kTries) {
-      folder.path_.clear();
-      return system_error(fmt::format("cannot keep a journal in '{}'", printable(journals)), EBUSY,
-                          "something removes it at once");
-    }
-    folder.run_ = TRY(new_name());
-    folder.journal_ = journals + "/" + folder.run_;
-    folder.path_ = fmt::format("{}/{}/{}", top, task, folder.run_);
-    Result<UniqueFd> journal = write_journal(folder.journal_, folder.path_);
-    if (!journal) folder.path_.clear();  // nothing was made
-    folder.lock_ = TRY(std::move(journal));
-  }
+  TRY(folder.announce(top, task, journals, run));
   folder.made_.push_back(folder.journal_);
-  TRY(make_folders(folder.path_, folder.made_));
+  if (Result<void> made = make_folders(folder.path_, folder.made_); !made) {
+    // Another run may have got the name in this moment: its folder is not ours to remove.
+    (void)::unlink(folder.journal_.c_str());
+    folder.path_.clear();
+    return std::move(made).error();
+  }
+  TRY(folder.end_search_for_repositories());
   return folder;
+}
+
+Result<void> RunFolder::announce(const std::string& top, const std::string& task,
+                                 const std::string& journals, const std::string& run) {
+  constexpr int kTries = 100;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    run_ = run.empty() ? TRY(new_name()) : run;
+    const std::string path = fmt::format("{}/{}/{}", top, task, run_);
+    if (!run.empty() && is_present(path))
+      return invalid(fmt::format("there is a run '{}' of the task '{}' already", run, task),
+                     fmt::format("choose another name, or remove '{}'", printable(path)));
+    // Runs of two tasks may have one name.
+    journal_ = fmt::format("{}/{}", journals, run.empty() ? run_ : TRY(new_name()) + "@" + run_);
+    lock_ = TRY(write_journal(journal_, path));
+    if (lock_.is_open()) {
+      path_ = path;
+      return {};
+    }
+  }
+  return system_error(fmt::format("cannot keep a journal in '{}'", printable(journals)), EBUSY,
+                      "something removes it at once");
+}
+
+// Git takes a file '.git' that leads nowhere for an error, and does not look further up.
+Result<void> RunFolder::end_search_for_repositories() {
+  constexpr std::string_view kNowhere = "gitdir: no-repository-of-a-hermetic-task\n";
+  const std::string path = path_ + "/.git";
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open() || ::write(file.get(), kNowhere.data(), kNowhere.size()) !=
+                             static_cast<ssize_t>(kNowhere.size()))
+    return cannot("make", path);
+  made_.push_back(path);
+  return {};
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept

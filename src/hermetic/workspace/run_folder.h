@@ -23,10 +23,12 @@ struct Certificate {
 // whoever comes later finds and removes the folder of a run that was killed.
 class RunFolder {
  public:
-  // Makes SCRATCH/TASK/RUN; `journals` is a directory of this user alone. The name of the run is
-  // new.
+  // Makes SCRATCH/TASK/RUN; `journals` is a directory of this user alone. Without `run`, the name
+  // of the run is new; a folder that has the given name already is refused. A file '.git' in the
+  // folder, which names no repository, ends the search of git for one: it would find the
+  // repository in which the scratch folder lies.
   static Result<RunFolder> make(const std::string& scratch, const std::string& task,
-                                const std::string& journals);
+                                const std::string& journals, const std::string& run = {});
 
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -46,6 +48,9 @@ class RunFolder {
 
  private:
   RunFolder() = default;
+  [[nodiscard]] Result<void> announce(const std::string& top, const std::string& task,
+                                      const std::string& journals, const std::string& run);
+  [[nodiscard]] Result<void> end_search_for_repositories();
 
   std::string path_;  // absolute; "" once it is removed
   std::string run_;   // "run_1763258041123_5f0c12"

@@ -62,6 +62,52 @@ class RunFolders : public ::testing::Test {
   const TempDir dir;
 };
 
+TEST_F(RunFolders, HaveTheNameThatIsGivenAndNoOtherHasIt) {
+  const auto named = [&](const std::string& task) {
+    return RunFolder::make(dir / "scratch", task, dir / "journals", "mine");
+  };
+  Result<RunFolder> folder = named("task");
+  ASSERT_TRUE(folder.has_value());
+  EXPECT_EQ(folder->path(), dir / "scratch/task/mine");
+  EXPECT_EQ(folder->run(), "mine");
+  const Result<RunFolder> second = named("task");
+  ASSERT_FALSE(second.has_value());
+  EXPECT_THAT(second.error().message,
+              HasSubstr("there is a run 'mine' of the task 'task' already"));
+  EXPECT_TRUE(named("other").has_value());  // and is gone
+  EXPECT_TRUE(exists(folder->path()));
+  EXPECT_THAT(names("journals"), testing::SizeIs(1));
+  EXPECT_TRUE(folder->remove().left.empty());
+  EXPECT_TRUE(named("task").has_value());
+  EXPECT_FALSE(RunFolder::make(dir / "scratch", "task", dir / "journals", "../mine").has_value());
+  EXPECT_THAT(names("journals"), IsEmpty());
+}
+
+TEST_F(RunFolders, OfAGivenNameAreRemovedIfTheirMakerIsKilled) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Result<RunFolder> folder =
+        RunFolder::make(dir / "scratch", "task", dir / "journals", "mine");
+    if (folder) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_TRUE(exists(dir / "scratch/task/mine"));
+  EXPECT_THAT(remove_abandoned_runs(dir / "journals").removed, Contains(dir / "scratch/task/mine"));
+  EXPECT_FALSE(exists(dir / "scratch"));
+  EXPECT_THAT(names("journals"), IsEmpty());
+}
+
+TEST_F(RunFolders, EndTheSearchOfGitForARepository) {
+  RunFolder folder = make().value();
+  EXPECT_THAT(names("scratch/task/" + folder.run()), Contains(".git"));
+  struct stat status = {};
+  ASSERT_EQ(::lstat((folder.path() + "/.git").c_str(), &status), 0);
+  EXPECT_TRUE(S_ISREG(status.st_mode));
+}
+
 TEST_F(RunFolders, AreNotRemovedByAChildOfTheirMaker) {
   RunFolder folder = make().value();
   const pid_t child = ::fork();
@@ -99,10 +145,10 @@ TEST_F(RunFolders, CertifyWhatWasMadeAndRemoved) {
   elsewhere.file("kept", "x");
   const Certificate certificate = folder.remove();
   const std::string journal = dir / ("journals/" + folder.run());
-  EXPECT_THAT(certificate.made,
-              ElementsAre(journal, dir / "scratch", dir / "scratch/task", path, part));
-  EXPECT_THAT(certificate.removed,
-              ElementsAre(part, path, dir / "scratch/task", dir / "scratch", journal));
+  EXPECT_THAT(certificate.made, ElementsAre(journal, dir / "scratch", dir / "scratch/task", path,
+                                            path + "/.git", part));
+  EXPECT_THAT(certificate.removed, ElementsAre(part, path + "/.git", path, dir / "scratch/task",
+                                               dir / "scratch", journal));
   EXPECT_THAT(certificate.left, IsEmpty());
   EXPECT_THAT(names("."), ElementsAre("journals"));
   EXPECT_THAT(names("journals"), IsEmpty());
