@@ -19,8 +19,9 @@ target_link_libraries(hermetic_shared PRIVATE hermetic_options hermetic::hermeti
 target_link_options(hermetic_shared PRIVATE
   "LINKER:--version-script=${symbols}" LINKER:--exclude-libs,ALL LINKER:-z,now LINKER:--gc-sections)
 if(HERMETIC_STATIC_PROGRAM)
-  # What users get does not depend on their C++ library.
-  target_link_options(hermetic_shared PRIVATE -static-libstdc++ -static-libgcc)
+  # What users get does not depend on their C++ library. libgcc_s is the system's: the static one asks for
+  # _dl_find_object, which no glibc before 2.35 has.
+  target_link_options(hermetic_shared PRIVATE -static-libstdc++ -shared-libgcc)
   hermetic_separate_debug(hermetic_shared)
 endif()
 if(NOT HERMETIC_SANITIZE) # whose functions come with the program
