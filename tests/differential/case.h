@@ -182,6 +182,7 @@ class CaseMaker {
         hole = join(declaration.path, dice_.pick(kNames));
       declaration.exceptions.push_back(std::move(hole));
     }
+    declaration.made_by_command = !exists && declaration.exceptions.empty() && dice_.chance(30);
     made_.declarations.push_back(std::move(declaration));
   }
 
@@ -255,6 +256,7 @@ inline std::string print_case(const Case& asked) {
         text += fmt::format(", except: [\"{}\"]", fmt::join(declaration.exceptions, "\", \""));
       if (kind == TreeKind::Output)
         text += fmt::format(", publish: {}", to_string(declaration.publish));
+      if (declaration.made_by_command) text += ", made_by: command";
       if (declaration.type != FileType::Unknown)
         text += fmt::format(", type: {}", to_string(declaration.type));
       text += "}\n";

@@ -130,6 +130,9 @@ class Model {
   [[nodiscard]] bool exists_inside(const std::string& path) const {
     const Decision decision = spec_.decide(path, Operation::Read);
     if (shows_host(decision)) return on_host(path);
+    if (decision.because == Decision::Because::Declared &&
+        decision.tree->declaration.made_by_command)
+      return false;
     if (decision.because == Decision::Because::OnTheWay ||
         decision.because == Decision::Because::BuiltIn)
       return true;
@@ -140,11 +143,22 @@ class Model {
                        [&](const Link& link) { return leads_there(link.path); });
   }
 
+  // Links beside what the command makes stand in the private directory, too.
+  static bool is_copied_link(const Decision& decision, const std::string& path) {
+    if (decision.because != Decision::Because::Declared) return false;
+    const std::vector<Child>& children = decision.tree->children;
+    return decision.tree->found.real_path == parent_of(path) &&
+           std::any_of(children.begin(), children.end(), [&](const Child& child) {
+             return child.link && child.name == last_component(path);
+           });
+  }
+
   // The text of the link that stands at `path` inside.
   std::optional<std::string> link_at(const std::string& path, bool& undeclared) const {
     for (const Link& link : spec_.links())
       if (link.path == path) return link.target;
-    if (!shows_host(spec_.decide(path, Operation::Read))) return std::nullopt;
+    const Decision decision = spec_.decide(path, Operation::Read);
+    if (!shows_host(decision) && !is_copied_link(decision, path)) return std::nullopt;
     std::array<char, PATH_MAX> text;
     const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
     if (size < 0) return std::nullopt;

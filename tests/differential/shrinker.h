@@ -70,6 +70,7 @@ class Shrinker {
     };
     set(&Declaration::publish, Publish::Replace);
     set(&Declaration::type, FileType::Unknown);
+    set(&Declaration::made_by_command, false);
     return changed;
   }
 

@@ -19,10 +19,11 @@ bool leads_to_declared(const Spec& spec, const std::string& path) {
   });
 }
 
-// The host has it, but the private /tmp covers it.
+// The host has it, but the private /tmp, or a directory in which outputs are made, covers it.
 bool is_hidden_by_own_tmp(const Spec& spec, const Decision& decision, const std::string& path) {
   const bool own_tmp = decision.tree != nullptr && decision.tree->built_in;
-  return own_tmp && path != kTemporary && is_present(path) && !leads_to_declared(spec, path);
+  return own_tmp && path != decision.tree->found.real_path && is_present(path) &&
+         !leads_to_declared(spec, path);
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ std::string why_denied(const Spec& spec, const AskedPath& asked) {
   const bool writes = asked.operation == Operation::Write;
   if (!writes && is_hidden_by_own_tmp(spec, decision, path))
     return fmt::format("{} is hidden: the sandbox has a {} of its own", printable(path),
-                       kTemporary);
+                       printable(decision.tree->found.real_path));
   if (decision.allowed) return "";
   // Who makes a directory or a file that is there gets what is there, in the sandbox as outside.
   if (asked.made && spec.decide(path, Operation::Read).allowed && is_present(path)) return "";

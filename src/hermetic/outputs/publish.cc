@@ -287,7 +287,8 @@ Result<void> publish(Staging& staging) {
   return error;
 }
 
-Result<void> keep_outputs(const Staging& staging, const OwnPlace& place) {
+Result<void> keep_outputs(Staging& staging, const OwnPlace& place) {
+  (void)staging.take_what_was_made();  // as far as it is there
   const std::string directory(place.name());
   if (::mkdirat(place.directory(), directory.c_str(), 0700) != 0 && errno != EEXIST)
     return system_error(fmt::format("cannot make the directory '{}'", printable(place.path())),

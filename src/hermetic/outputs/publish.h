@@ -15,6 +15,6 @@ namespace hermetic {
 
 // Moves or copies the outputs of a failed run into a folder, as "0", "1"… in the order of the
 // plan.
-[[nodiscard]] Result<void> keep_outputs(const Staging& staging, const OwnPlace& place);
+[[nodiscard]] Result<void> keep_outputs(Staging& staging, const OwnPlace& place);
 
 }  // namespace hermetic

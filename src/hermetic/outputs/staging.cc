@@ -83,7 +83,54 @@ Result<void> make_tree(int directory, const Publication& publication) {
   return {};
 }
 
+// The directory's own mode, so that a program that looks finds it as it is.
+Result<void> make_maker_directory(int directory, const std::string& path) {
+  struct stat status = {};
+  const bool known = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  const mode_t mode = (known ? status.st_mode & 0777U : 0755U) | 0700U;
+  if (::mkdirat(directory, "tree", 0700) == 0 && ::fchmodat(directory, "tree", mode, 0) == 0)
+    return {};
+  return system_error(fmt::format("cannot prepare the directory '{}'", printable(path)), errno);
+}
+
+Result<void> take_one(const MakerDirectory& maker, const StagedOutput& staged) {
+  const Publication& publication = staged.publication;
+  const auto refuse = [&](std::string_view why, std::string hint) {
+    return unsupported(fmt::format("the output '{}' {}", printable(publication.path), why),
+                       std::move(hint));
+  };
+  const UniqueFd directory = TRY(open_directory(maker.descriptor.get(), "tree"));
+  const std::string name(last_component(publication.path));
+  struct stat status = {};
+  if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return refuse("was not made by the command",
+                  "leave out made_by: command, or let the command make it");
+  const bool file = S_ISREG(status.st_mode);
+  if (!file && !S_ISDIR(status.st_mode))
+    return refuse("is neither a file nor a directory",
+                  "let the command make one of the two under this name");
+  if (file != (publication.type == FileType::File))
+    return refuse(file ? "is a file, not a directory" : "is a directory, not a file",
+                  file ? "declare it with type: file" : "declare it with type: directory");
+  TRY(remove_tree(staged.descriptor.get(), "tree"));
+  if (::renameat(directory.get(), name.c_str(), staged.descriptor.get(), "tree") != 0)
+    return system_error(fmt::format("cannot take the output '{}'", printable(publication.path)),
+                        errno);
+  return {};
+}
+
 }  // namespace
+
+Result<void> Staging::take_what_was_made() {
+  Result<void> first = {};
+  for (const StagedOutput& staged : outputs_)
+    for (const MakerDirectory& maker : makers_) {
+      if (maker.path != staged.publication.made_in) continue;
+      Result<void> taken = take_one(maker, staged);
+      if (!taken && first) first = std::move(taken);
+    }
+  return first;
+}
 
 Result<Staging> Staging::make(const Plan& plan, Layering layering) {
   Staging staging;
@@ -114,6 +161,18 @@ Result<Staging> Staging::make(const Plan& plan, Layering layering) {
     staging.outputs_.push_back({.publication = publication,
                                 .directory = std::move(folder.path),
                                 .descriptor = std::move(folder.descriptor)});
+    const std::string& made_in = publication.made_in;
+    if (made_in.empty() ||
+        std::any_of(staging.makers_.begin(), staging.makers_.end(),
+                    [&](const MakerDirectory& maker) { return maker.path == made_in; }))
+      continue;
+    PrivateFolder maker =
+        TRY(make_private_folder(bases[i], [&](const PrivateFolder& made) -> Result<void> {
+          return make_maker_directory(made.descriptor.get(), made_in);
+        }));
+    staging.makers_.push_back({.path = made_in,
+                               .directory = std::move(maker.path),
+                               .descriptor = std::move(maker.descriptor)});
   }
   return staging;
 }
@@ -122,6 +181,8 @@ Staging::~Staging() {
   // Nobody can be told from here; what cannot be removed is found again by its name.
   for (const StagedOutput& staged : outputs_)
     if (!staged.directory.empty()) (void)remove_tree(AT_FDCWD, staged.directory);
+  for (const MakerDirectory& maker : makers_)
+    if (!maker.directory.empty()) (void)remove_tree(AT_FDCWD, maker.directory);
 }
 
 }  // namespace hermetic

@@ -21,6 +21,16 @@ struct StagedOutput {
   [[nodiscard]] std::string tree() const { return directory + "/tree"; }
 };
 
+// A directory in which the command makes outputs: the entry "tree" of a private directory. What is
+// not an output is thrown away with it.
+struct MakerDirectory {
+  std::string path;       // inside
+  std::string directory;  // "/var/tmp/.hermetic-1000-Xy12Ab"
+  UniqueFd descriptor;    // of `directory`
+
+  [[nodiscard]] std::string tree() const { return directory + "/tree"; }
+};
+
 // Owns the trees, and holds the places for changes: whatever is still there when it goes is
 // removed.
 class Staging {
@@ -38,6 +48,11 @@ class Staging {
   ~Staging();
 
   [[nodiscard]] const std::vector<StagedOutput>& outputs() const { return outputs_; }
+  [[nodiscard]] const std::vector<MakerDirectory>& maker_directories() const { return makers_; }
+
+  // When no process of the run is left: outputs that the command has made become the trees of
+  // theirs. Fails if one is not there, or is not what was declared; the others are taken first.
+  [[nodiscard]] Result<void> take_what_was_made();
 
   [[nodiscard]] const ChangePlaces& changes() const { return places_; }
 
@@ -46,6 +61,7 @@ class Staging {
 
  private:
   std::vector<StagedOutput> outputs_;
+  std::vector<MakerDirectory> makers_;
   ChangePlaces places_;
 };
 

@@ -149,11 +149,13 @@ std::vector<Publication> publications_of(const Spec& spec) {
       continue;
     const bool file = tree.found.exists() ? tree.found.type == FileType::File
                                           : tree.declaration.type == FileType::File;
-    publications.push_back({.path = tree.found.real_path,
-                            .destination = tree.found.real_path,
-                            .publish = tree.declaration.publish,
-                            .type = file ? FileType::File : FileType::Directory,
-                            .exceptions = tree.real_exceptions});
+    publications.push_back(
+        {.path = tree.found.real_path,
+         .destination = tree.found.real_path,
+         .publish = tree.declaration.publish,
+         .type = file ? FileType::File : FileType::Directory,
+         .exceptions = tree.real_exceptions,
+         .made_in = tree.maker_directory ? tree.maker_directory->real_path : ""});
   }
   return publications;
 }

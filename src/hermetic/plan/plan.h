@@ -75,6 +75,7 @@ struct Publication {
   Publish publish = Publish::Replace;
   FileType type = FileType::Directory;
   std::vector<std::string> exceptions;  // below `path`; they stay as they are on the host
+  std::string made_in;  // the temp in which the command makes it; "": it is there from the start
 
   friend bool operator==(const Publication&, const Publication&) = default;
 };

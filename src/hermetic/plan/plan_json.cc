@@ -38,6 +38,7 @@ json publication_as_json(const Publication& publication) {
                  {"destination", text_of(publication.destination)},
                  {"publish", to_string(publication.publish)},
                  {"type", to_string(publication.type)}};
+  if (!publication.made_in.empty()) object["made_in"] = text_of(publication.made_in);
   for (const std::string& exception : publication.exceptions)
     object["except"].push_back(text_of(exception));
   return object;

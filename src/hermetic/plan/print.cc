@@ -67,6 +67,7 @@ std::string_view word_for(const ViewEntry& entry) {
 // The view as a tree of names, so that branches can be drawn.
 struct Branch {
   const ViewEntry* entry = nullptr;
+  bool made = false;  // by the command
   std::map<std::string, Branch> children;
 };
 
@@ -77,12 +78,13 @@ void draw(const Branch& branch, const std::string& indent, const Paint& paint, s
     std::string label = printable(name);
     const ViewEntry* entry = child.entry;
     if (entry != nullptr && entry->type == FileType::Directory) label += '/';
-    if (entry == nullptr) label += '/';
+    if (entry == nullptr && !child.made) label += '/';
     text += paint.dim(indent + (last ? "└── " : "├── "));
     text += entry != nullptr ? paint.of(entry->kind, label) : label;
     if (entry != nullptr && entry->kind == ViewEntry::Kind::Link)
       text += paint.dim(" -> ") + printable(entry->text);
     if (entry != nullptr && !word_for(*entry).empty()) text += "  " + paint.dim(word_for(*entry));
+    if (child.made) text += "  " + paint.dim("output, made by the command");
     text += '\n';
     draw(child, indent + (last ? "    " : "│   "), paint, text);
   }
@@ -95,6 +97,13 @@ std::string draw_view(const Plan& plan, const Paint& paint) {
     for (Components component(entry.path); component.next();)
       branch = &branch->children[std::string(component.name())];
     branch->entry = &entry;
+  }
+  for (const Publication& publication : plan.publications) {
+    if (publication.made_in.empty()) continue;
+    Branch* branch = &root;
+    for (Components component(publication.path); component.next();)
+      branch = &branch->children[std::string(component.name())];
+    branch->made = true;
   }
   std::string text =
       root.entry != nullptr ? "/  " + paint.dim(word_for(*root.entry)) + "\n" : "/\n";

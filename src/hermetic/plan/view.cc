@@ -87,6 +87,7 @@ class ViewMaker {
 
   void add_tree(const Tree& tree) {
     const Declaration& declaration = tree.declaration;
+    if (declaration.made_by_command) return;  // it comes to be in the directory around it
     ViewEntry entry;
     entry.path = tree.found.real_path;
     entry.type = tree.found.exists() ? tree.found.type : declaration.type;
@@ -107,8 +108,19 @@ class ViewMaker {
     }
     for (const Found& layer : tree.over) entry.over.push_back(planned(layer));
     if (tree.changes) entry.changes = planned(*tree.changes);
+    const bool has_neighbours = tree.built_in && tree.found.exists();
+    if (has_neighbours) replace_input(entry.path);
     put(std::move(entry));
-    if (!tree.children.empty() || needs_listing(tree)) add_listing(tree);
+    if (has_neighbours)
+      add_children(tree);
+    else if (!tree.children.empty() || needs_listing(tree))
+      add_listing(tree);
+  }
+
+  // A tree that ends exactly here is replaced; otherwise what stands here covers a part of it.
+  void replace_input(const std::string& directory) {
+    const auto tops = entries_.find(directory);
+    if (tops != entries_.end() && tops->second.kind == Kind::Input) entries_.erase(tops);
   }
 
   static PlannedLayer planned(const Found& layer) {
@@ -131,14 +143,17 @@ class ViewMaker {
 
   void add_listing(const Tree& tree) {
     const std::string& directory = tree.found.existing_path;
-    const auto tops = entries_.find(directory);
-    // A tree that ends exactly here is replaced by its listing; otherwise the listing covers a
-    // part.
-    if (tops != entries_.end() && tops->second.kind == Kind::Input) entries_.erase(tops);
+    replace_input(directory);
     put({.kind = Kind::Listing, .path = directory, .source = directory});
+    add_children(tree);
+  }
+
+  void add_children(const Tree& tree) {
+    const std::string& directory = tree.found.existing_path;
     for (const Child& child : tree.children) {
       const std::string path = join(directory, child.name);
-      if (!is_shown(path)) continue;  // excepted, or something else is put there
+      // Excepted, or something else is put there. A link in what can be written is a copy.
+      if (!is_shown(path) && !(tree.built_in && child.link)) continue;
       if (child.link)
         put({.kind = Kind::Link, .path = path, .type = FileType::File, .text = *child.link});
       else

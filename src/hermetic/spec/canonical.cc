@@ -25,6 +25,7 @@ void write_trees(JsonText& json, std::string_view key, const Spec& spec, TreeKin
   for (const Declaration* declaration : declarations) {
     json.begin_object();
     if (!declaration->exceptions.empty()) write_texts(json, "except", declaration->exceptions);
+    if (declaration->made_by_command) json.key("made_by").text("command");
     if (!declaration->over.empty()) write_texts(json, "over", declaration->over);
     json.key("path").text(declaration->path);
     if (kind == TreeKind::Output) json.key("publish").text(to_string(declaration->publish));

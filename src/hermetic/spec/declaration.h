@@ -35,6 +35,10 @@ struct Declaration {
   Publish publish = Publish::Replace;   // of outputs only
   FileType type = FileType::Unknown;  // of outputs and temps: what to make if nothing is there yet
 
+  // Of outputs and temps: nothing is there when the command starts, which makes it itself, by
+  // whatever means. What else it makes in the parent directory is private and thrown away.
+  bool made_by_command = false;
+
   // Of temps only: the directories whose content it starts with, the first uppermost. They are
   // never changed: what the command does to them goes elsewhere.
   std::vector<std::string> over = {};

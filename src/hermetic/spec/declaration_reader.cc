@@ -14,12 +14,17 @@ namespace hermetic {
 namespace {
 
 constexpr std::array<std::string_view, 2> kInputKeys = {"path", "except"};
-constexpr std::array<std::string_view, 4> kOutputKeys = {"path", "except", "type", "publish"};
-constexpr std::array<std::string_view, 5> kTempKeys = {"path", "except", "type", "over", "changes"};
+constexpr std::array<std::string_view, 5> kOutputKeys = {"path", "except", "type", "publish",
+                                                         "made_by"};
+constexpr std::array<std::string_view, 6> kTempKeys = {"path", "except",  "type",
+                                                       "over", "changes", "made_by"};
 constexpr std::array<NodeReader::Choice<FileType>, 2> kTypes = {
     {{"directory", FileType::Directory}, {"file", FileType::File}}};
 constexpr std::array<NodeReader::Choice<Publish>, 3> kPublish = {
     {{"replace", Publish::Replace}, {"merge", Publish::Merge}, {"in_place", Publish::InPlace}}};
+
+constexpr std::array<NodeReader::Choice<bool>, 2> kMakers = {
+    {{"hermetic", false}, {"command", true}}};
 
 // An input has a type already, only outputs are published, and only temps begin as something else.
 std::span<const std::string_view> keys_of(TreeKind kind) {
@@ -88,6 +93,8 @@ Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::strin
     result.type = TRY(reader.choice<FileType>(*type, "type", kTypes));
   if (const YamlNode* publish = value_of(node, "publish"))
     result.publish = TRY(reader.choice<Publish>(*publish, "publish", kPublish));
+  if (const YamlNode* maker = value_of(node, "made_by"))
+    result.made_by_command = TRY(reader.choice<bool>(*maker, "made_by", kMakers));
   if (const YamlNode* over = value_of(node, "over")) result.over = TRY(read_layers(*over, reader));
   if (const YamlNode* changes = value_of(node, "changes"))
     result.changes = TRY(reader.path(*changes, "changes"));

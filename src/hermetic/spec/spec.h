@@ -39,14 +39,15 @@ struct Child {
 // A declaration together with what it turned out to be on this host.
 struct Tree {
   Declaration declaration;
-  bool built_in = false;          // the private /tmp
+  bool built_in = false;          // the private /tmp, or where the command makes outputs
   Found found;                    // declaration.path
   std::vector<Found> exceptions;  // declaration.exceptions, in the same order
   std::vector<std::string>
-      real_exceptions;           // their real paths, and the built-in trees inside an input
-  std::vector<Child> children;   // of found.existing_path, where a place must be made
-  std::vector<Found> over;       // declaration.over, in the same order
-  std::optional<Found> changes;  // declaration.changes, if there is one
+      real_exceptions;                   // their real paths, and the built-in trees inside an input
+  std::vector<Child> children;           // of found.existing_path, where a place must be made
+  std::optional<Found> maker_directory;  // the parent of an output that the command makes
+  std::vector<Found> over;               // declaration.over, in the same order
+  std::optional<Found> changes;          // declaration.changes, if there is one
 };
 
 // Why a path may or may not be used.
@@ -144,6 +145,7 @@ class Spec {
   };
   Spec() = default;
   static Result<void> fill_index(Index& index, std::vector<Tree> trees);
+  static void fill_rules(Index& index);
   [[nodiscard]] PathSet set_of(TreeKind kind) const;
   [[nodiscard]] std::string follow_links(std::string_view path) const;
   [[nodiscard]] bool can_list_on_the_way(std::string_view path) const;

@@ -11,6 +11,7 @@
 #include "hermetic/spec/environment.h"
 #include "hermetic/spec/excepted_objects.h"
 #include "hermetic/spec/layers.h"
+#include "hermetic/spec/made_outputs.h"
 #include "hermetic/spec/own_folders.h"
 
 namespace hermetic {
@@ -118,6 +119,7 @@ Result<Declaration> normal_declaration(Declaration declaration) {
   // What means nothing for a kind is not part of its value.
   if (declaration.kind != TreeKind::Output) declaration.publish = Publish::Replace;
   if (declaration.kind == TreeKind::Input) declaration.type = FileType::Unknown;
+  if (declaration.kind == TreeKind::Input) declaration.made_by_command = false;
   if (declaration.kind != TreeKind::Temp) declaration.over.clear();
   if (declaration.kind != TreeKind::Temp) declaration.changes.clear();
   TRY(normalise_layers(declaration));
@@ -331,6 +333,7 @@ Result<Spec> SpecBuilder::build() const {
   for (Tree& tree : trees) {
     tree = TRY(look_up_tree(std::move(tree.declaration), lookup_));
     TRY(look_up_layers(tree, lookup_));
+    TRY(look_up_maker_directory(tree, lookup_));
   }
   TRY(check_real_paths_disjoint(trees));
   TRY(check_layers_disjoint(trees));
@@ -349,6 +352,7 @@ Result<Spec> SpecBuilder::build() const {
 
   const Origin origin = origin_of(draft_, "directory");
   spec.directory = TRY(normal_at(draft_.directory.value_or("/"), origin));
+  TRY(check_made_outputs(spec, origin));
   const bool exists =
       spec.can_write(spec.directory) || spec.decide(spec.directory, Operation::Execute).allowed;
   if (!exists)

@@ -16,6 +16,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/spec/builtin_view.h"
 #include "hermetic/spec/lookup.h"
+#include "hermetic/spec/made_outputs.h"
 #include "hermetic/spec/spec.h"
 
 namespace hermetic {
@@ -43,7 +44,7 @@ Result<Child> inspect(int directory, const Found& found, const char* name) {
 }
 
 // The entries of a directory, sorted by name. A place that is missing there is made beside them.
-Result<std::vector<Child>> list_children(const Found& found) {
+Result<std::vector<Child>> list_children(const Found& found, const std::string& place) {
   std::vector<Child> children;
   if (!found.descriptor) return children;
   const auto cannot_list = [&] {
@@ -62,8 +63,8 @@ Result<std::vector<Child>> list_children(const Found& found) {
       return invalid(
           fmt::format(
               "'{}' does not exist, and '{}' has too many entries to make a place beside them",
-              printable(found.real_path), printable(found.existing_path)),
-          fmt::format("create it first: mkdir -p '{}'", printable(found.real_path)));
+              printable(place), printable(found.existing_path)),
+          fmt::format("create it first: mkdir -p '{}'", printable(place)));
   }
   std::sort(children.begin(), children.end(),
             [](const Child& a, const Child& b) { return a.name < b.name; });
@@ -74,15 +75,37 @@ Result<std::vector<Child>> list_children(const Found& found) {
 // is made in a private copy of that parent's listing: the host gets no mount points.
 template <class IsInput>
 Result<void> list_neighbours(Tree& tree, IsInput is_input) {
-  if (tree.declaration.kind == TreeKind::Input || tree.found.exists()) return {};
+  if (tree.declaration.kind == TreeKind::Input || tree.found.exists() ||
+      tree.declaration.made_by_command)
+    return {};
   if (!is_input(tree.found.existing_path)) return {};
-  Result<std::vector<Child>> children = list_children(tree.found);
+  Result<std::vector<Child>> children = list_children(tree.found, tree.found.real_path);
   if (!children) {
     Error error = std::move(children).error();
     error.origin = tree.declaration.origin;
     return error;
   }
   tree.children = std::move(*children);
+  return {};
+}
+
+// Where the command makes outputs, in a directory that the host shows as an input: its entries are
+// shown one by one in a private one, where names can be added. Links in it are copies.
+template <class IsInput>
+Result<void> list_around_made(Tree& tree, IsInput is_input) {
+  if (!tree.found.exists()) return {};
+  Result<std::vector<Child>> children = list_children(tree.found, tree.found.real_path);
+  if (!children) {
+    Error error = std::move(children).error();
+    error.origin = tree.declaration.origin;
+    return error;
+  }
+  for (Child& child : *children) {
+    const std::string path = join(tree.found.real_path, child.name);
+    if (!is_input(path)) continue;
+    if (!child.link) tree.real_exceptions.push_back(path);
+    tree.children.push_back(std::move(child));
+  }
   return {};
 }
 
@@ -169,8 +192,28 @@ PathSet Spec::set_of(TreeKind kind) const {
 
 Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
   carve_out_built_in_trees(trees);
-  add_private_tmp(trees);
+  std::vector<Tree> makers = maker_directories(trees);
   index.trees = std::move(trees);
+  const auto is_input = [&](std::string_view path) { return index.holds(TreeKind::Input, path); };
+  if (!makers.empty()) {
+    fill_rules(index);  // as if the host's directories were shown as they are
+    for (Tree& maker : makers) {
+      TRY(list_around_made(maker, is_input));
+      except_declared(maker, index.trees);
+      index.trees.push_back(std::move(maker));
+    }
+  }
+  add_private_tmp(index.trees);
+  fill_rules(index);
+  for (Tree& tree : index.trees) TRY(list_neighbours(tree, is_input));
+  return {};
+}
+
+void Spec::fill_rules(Index& index) {
+  index.links.clear();
+  index.link_targets = {};
+  index.places = {};
+  index.rules = {};
   index.links = links_of(index.trees);
   const LinkTexts texts(index.links);
   for (const Link& link : index.links) {
@@ -205,10 +248,6 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
     for (const std::string& exception : tree.real_exceptions)
       index.rules.set(exception, rule_at(exception));
   }
-
-  const auto is_input = [&](std::string_view path) { return index.holds(TreeKind::Input, path); };
-  for (Tree& tree : index.trees) TRY(list_neighbours(tree, is_input));
-  return {};
 }
 
 }  // namespace hermetic

@@ -156,7 +156,13 @@ Result<Facts> gather_facts(int landlock_abi, bool classic_mounts) {
 }
 
 Result<void> identify_outputs(const Staging& staging, Facts& facts) {
+  for (const MakerDirectory& maker : staging.maker_directories()) {
+    const UniqueFd tree(::openat(maker.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!tree.is_open()) return system_error("cannot open the prepared directory", errno);
+    facts.staging[maker.path] = TRY(identify_object(maker.tree(), tree.get()));
+  }
   for (const StagedOutput& staged : staging.outputs()) {
+    if (!staged.publication.made_in.empty()) continue;
     const UniqueFd tree(::openat(staged.descriptor.get(), "tree", O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!tree.is_open()) return system_error("cannot open the prepared output", errno);
     facts.staging[staged.publication.path] = TRY(identify_object(staged.tree(), tree.get()));

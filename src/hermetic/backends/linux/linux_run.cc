@@ -132,6 +132,7 @@ class LinuxRun final : public Run {
     const bool failed = plan_.on_violation == OnViolation::Fail && !outcome.violations.empty();
     if (outcome.success() && !failed) {
       const Digests digests = options_.digest_outputs ? Digests::Make : Digests::Skip;
+      TRY(staging_.take_what_was_made());
       for (const StagedOutput& staged : staging_.outputs())
         outcome.outputs.push_back(TRY(inspect_output(staged, digests)));
       TRY(publish(staging_));

@@ -404,6 +404,8 @@ class Composer {
     make_point(entry);
     if (entry.type == FileType::File)
       cover_with_file(entry.path, "", 0644);
+    else if (const auto made = facts_.staging.find(entry.path); made != facts_.staging.end())
+      bind_writable(made->second, entry);  // outputs are made in it
     else if (const auto copy = facts_.copies.find(entry.path); copy != facts_.copies.end())
       bind_writable(copy->second, entry);
     else if (!entry.over.empty())
