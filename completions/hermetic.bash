@@ -64,7 +64,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--help' -- "$word")
       ;;
     learn:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--write --variables --unproved --diff --backend --json --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--write --again --variables --unproved --diff --backend --json --quiet --help' -- "$word")
       ;;
     plan:-*)
       mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")

@@ -48,6 +48,7 @@ complete -c hermetic -n '__fish_seen_subcommand_from key' -F
 complete -c hermetic -n '__fish_seen_subcommand_from key' -l help -d 'show this help'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -F
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l write -r -F -d 'write the spec to FILE instead of standard output'
+complete -c hermetic -n '__fish_seen_subcommand_from learn' -l again -d 'add what another run needs to the spec in FILE; without COMMAND, of its own command'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l variables -d 'hear which variables programs ask for, by LD_PRELOAD'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l unproved -d 'do not run the command once more under the spec'
 complete -c hermetic -n '__fish_seen_subcommand_from learn' -l diff -r -F -d 'run the spec in FILE and show what it allows without need; with --variables, run the command once more without a sandbox'

@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -18,9 +19,12 @@
 #include "cli/spec_options.h"
 #include "cli/status_line.h"
 #include "hermetic/backends/linux/observing_backend.h"
+#include "hermetic/base/current_directory.h"
+#include "hermetic/base/file_text.h"
 #include "hermetic/base/json_text.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/learn/earlier.h"
 #include "hermetic/learn/learn.h"
 #include "hermetic/learn/needless.h"
 #include "hermetic/learn/secrets.h"
@@ -51,13 +55,33 @@ std::string describe(const Ending& ending) {
   return std::visit(Words{}, ending);
 }
 
-// Waits, with a line on the terminal that says what for.
-Wait waiting(const Arguments& arguments, std::string what) {
-  return [&arguments, what = std::move(what)](Run& run) -> Result<Outcome> {
+// Knows which program was started last. Programs tell more than the time that has passed.
+class LatestProgram final : public EventSink {
+ public:
+  void on_event(const Event& event) override {
+    if (event.kind != Event::Kind::Process || event.act != "execute") return;
+    const std::lock_guard lock(mutex_);
+    name_ = last_component(event.subject);
+  }
+  void on_sample(const Usage& /*usage*/) override {}
+
+  [[nodiscard]] std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return printable(name_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string name_;
+};
+
+// Waits, with a line that says what for.
+Wait waiting(const Arguments& arguments, const LatestProgram& latest) {
+  return [&arguments, &latest](Run& run, const std::string& what) -> Result<Outcome> {
     const ForwardSignals forwarding(run);
     const StatusLine status(
-        arguments.has("--quiet") ? StatusLine::Show::Never : StatusLine::Show::OnTerminal, what,
-        [&run] { return run.snapshot(); });
+        arguments.has("--quiet") ? StatusLine::Show::Never : StatusLine::Show::Always, what,
+        [&run] { return run.snapshot(); }, [&latest] { return latest.text(); });
     return run.wait();
   };
 }
@@ -77,34 +101,81 @@ Result<OwnPlace> place_of_spec(const std::string& file) {
   return place;
 }
 
-std::string verdict(const Lesson& lesson, const Redaction& redaction) {
+// As a shell takes them.
+std::string as_shell(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
+                                            "XYZ0123456789_-+=./:,@%") == std::string::npos;
+    std::string quoted = "'";
+    for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+    text += plain ? word : quoted + "'";
+  }
+  return text;
+}
+
+// One step that leads on from a proof that failed.
+std::string next_step(const Lesson& lesson, const Arguments& arguments,
+                      const Redaction& redaction) {
+  const std::string file = arguments.last("--write");
+  const bool to_file = !file.empty() && file != "-";
+  const std::string spec = to_file ? fmt::format("'{}'", printable(file)) : "the spec";
+  const std::string then =
+      to_file ? fmt::format(", then: hermetic run --spec {}", printable(as_shell({file}))) : "";
   const Proof& proof = lesson.proof;
+  if (!proof.withheld.empty() && proof.lacking.empty())
+    return fmt::format("if it is meant, remove the '#' before '{}' in {}{}",
+                       printable(redaction.clean(proof.withheld.front())), spec, then);
+  for (const AskedPath& asked : proof.lacking)
+    return fmt::format("add '- {}' to '{}' in {}{}", printable(redaction.clean(asked.path)),
+                       asked.operation == Operation::Write ? "temps" : "inputs", spec, then);
+  for (const Violation& violation : proof.outcome->violations) {
+    const std::string host = violation.subject.substr(0, violation.subject.find('/'));  // "…/udp"
+    if (!host.empty() && host.find(' ') == std::string::npos)
+      return fmt::format("if it is meant, put 'network: [\"{}\"]' into {}{}",
+                         printable(redaction.clean(host)), spec, then);
+  }
+  if (!arguments.has("--variables"))
+    return fmt::format(
+        "no file is lacking, so it may need a variable; this finds out which: hermetic learn "
+        "--variables{} -- {}",
+        to_file ? printable(" --write " + as_shell({file})) : "",
+        printable(redaction.clean(as_shell(arguments.command))));
+  return fmt::format(
+      "no file is lacking: name the variable that it needs, as in 'environment: {{pass: [NAME]}}', "
+      "in {}{}",
+      spec, then);
+}
+
+std::string verdict(const Lesson& lesson, const Arguments& arguments, const Redaction& redaction) {
+  const Proof& proof = lesson.proof;
+  std::string withheld;
+  for (const std::string& path : proof.withheld)
+    withheld +=
+        fmt::format("\n  left out: {} (it looks like a secret)", printable(redaction.clean(path)));
   if (proof.proved)
-    return fmt::format("the spec is proved: the command ends the same under it ({})",
-                       describe(proof.outcome->ending));
+    return fmt::format("the spec is proved: the command ends the same under it ({}){}",
+                       describe(proof.outcome->ending), withheld);
   std::string text = "the spec is not proved: ";
   if (!proof.outcome) return text + proof.refusal;
   text += fmt::format("under it the command ends with {}", describe(proof.outcome->ending));
   for (const AskedPath& asked : proof.lacking)
-    text += fmt::format("\n  lacking: {} {}{}", to_string(asked.operation),
-                        printable(redaction.clean(asked.path)),
-                        is_secret_path(asked.path) ? " (it looks like a secret)" : "");
+    text += fmt::format("\n  lacking: {} {}", to_string(asked.operation),
+                        printable(redaction.clean(asked.path)));
+  text += withheld;
   for (const Violation& violation : proof.outcome->violations)
     text += fmt::format("\n  violation: {} {} ({})", violation.act,
                         printable(redaction.clean(violation.subject)),
                         printable(redaction.clean(violation.detail)));
-  if (proof.lacking.empty() && proof.outcome->violations.empty())
-    text +=
-        "\n  hint: no file is lacking; it may need a variable (try --variables, or "
-        "environment.pass), "
-        "standard input, or the caller's identity";
   const std::string& said = proof.outcome->standard_error.text;
   constexpr std::size_t kShown = 2000;
   if (!said.empty())
     text += fmt::format(
         "\n  it said: {}",
         printable(redaction.clean(said.substr(said.size() - std::min(said.size(), kShown)))));
-  return text;
+  return text + "\n  hint: " + next_step(lesson, arguments, redaction);
 }
 
 std::string as_json(const Observation& observation, const Lesson& lesson) {
@@ -142,22 +213,41 @@ std::string as_json(const Observation& observation, const Lesson& lesson) {
   json.key("variables").begin_array();
   for (const std::string& name : observation.asked) json.text(name);
   json.end_array();
+  json.key("withheld").begin_array();
+  for (const std::string& path : lesson.learned.withheld) json.text(path);
+  json.end_array();
   return json.end_object().str() + "\n";
 }
 
-Result<int> learn_spec(const Arguments& arguments) {
+// What the file says already, if another run is to be added to it.
+Result<Earlier> earlier_in(const std::string& file, const std::string& here) {
+  const std::string text = TRY(read_whole_file(file));
+  Earlier earlier = TRY(read_earlier(text, file, here));
+  const std::string directory = TRY(current_directory());
+  if (earlier.directory != directory && earlier.directory != "/")
+    return invalid(
+        fmt::format("'{}' was learned in '{}'", printable(file), printable(earlier.directory)),
+        "start there: the run is added to it");
+  return earlier;
+}
+
+Result<int> learn_spec(Arguments arguments) {
   const std::string file = arguments.last("--write");
   const std::string here = TRY(folder_of(file));
   const bool to_file = !file.empty() && file != "-";
   if (to_file) TRY(place_of_spec(file));
-  Silence events;
+  Earlier earlier;
+  if (arguments.has("--again")) earlier = TRY(earlier_in(file, here));
+  if (arguments.command.empty()) arguments.command = earlier.command;
+  LatestProgram events;
   ObservingBackend observing;
   // What is printed is the spec; what the command prints goes beside it.
   const bool prints = !to_file || arguments.has("--json");
   Observed observed = TRY(observe(arguments.command,
                                   {.standard_output = prints ? STDERR_FILENO : STDOUT_FILENO,
-                                   .variables = arguments.has("--variables")},
-                                  observing, events, waiting(arguments, "observing")));
+                                   .variables = arguments.has("--variables"),
+                                   .earlier = std::move(earlier)},
+                                  observing, events, waiting(arguments, events)));
   if (const Ending& ending = observed.outcome.ending; !observed.outcome.success()) {
     complain({.message = fmt::format("nothing is learned: the command failed by itself ({})",
                                      describe(ending))});
@@ -172,7 +262,7 @@ Result<int> learn_spec(const Arguments& arguments) {
     lesson.text = spec_text(lesson.learned, here);
   } else {
     lesson = TRY(learn(std::move(observed), surroundings, here, *proving, events,
-                       waiting(arguments, "proving")));
+                       waiting(arguments, events)));
   }
   if (to_file) {
     // The command may have made the directory anew.
@@ -185,9 +275,9 @@ Result<int> learn_spec(const Arguments& arguments) {
     print(lesson.text);
   if (arguments.has("--unproved")) return kSuccess;
   if (!lesson.proof.proved || !arguments.has("--quiet"))
-    complain({.message = verdict(lesson, Redaction(observation.environment))});
+    complain({.message = verdict(lesson, arguments, Redaction(observation.environment))});
   if (!lesson.proof.proved && to_file)
-    complain({.message = fmt::format("'{}' was written all the same: mend it", printable(file))});
+    complain({.message = fmt::format("'{}' was written, but is not proved", printable(file))});
   if (lesson.proof.proved) return kSuccess;
   return lesson.proof.outcome ? kNo : kFailed;  // it was not even tried
 }
@@ -195,11 +285,11 @@ Result<int> learn_spec(const Arguments& arguments) {
 // Programs can be heard asking for variables only where they can load something of ours, so the
 // command is run once more, without the spec's sandbox.
 Result<std::set<std::string>> variables_asked_for(const Spec& spec, const Arguments& arguments) {
-  Silence events;
+  LatestProgram events;
   ObservingBackend observing;
   const Observed observed =
       TRY(observe(spec.command, {.standard_output = STDERR_FILENO, .variables = true}, observing,
-                  events, waiting(arguments, "observing")));
+                  events, waiting(arguments, events)));
   if (!observed.outcome.success())
     return unsupported(fmt::format("cannot tell which variables are asked for: without the sandbox "
                                    "the command failed ({})",
@@ -220,7 +310,8 @@ Result<int> show_needless(const Arguments& arguments) {
   const RunOptions options{
       .standard_input = -1, .standard_output = STDERR_FILENO, .observe_files = true};
   const std::unique_ptr<Run> run = TRY(backend->start(plan, options, reached));
-  const Outcome outcome = TRY(waiting(arguments, "observing")(*run));
+  const LatestProgram latest;
+  const Outcome outcome = TRY(waiting(arguments, latest)(*run, "observing"));
   if (!outcome.success()) {
     complain({.message = fmt::format("nothing can be told: under the spec the command failed ({})",
                                      describe(outcome.ending))});
@@ -250,10 +341,12 @@ Result<int> show_needless(const Arguments& arguments) {
 const Subcommand& learn_description() {
   static const Subcommand description{
       .name = "learn",
-      .synopsis = "[--write FILE | --diff FILE [TARGET]] [-- COMMAND...]",
+      .synopsis = "[--write FILE [--again] | --diff FILE [TARGET]] [-- COMMAND...]",
       .summary = "Writes the spec that a command needs, by watching it, and proves it.",
       .options = {
           {"--write", "FILE", "write the spec to FILE instead of standard output"},
+          {"--again", "",
+           "add what another run needs to the spec in FILE; without COMMAND, of its own command"},
           {"--variables", "", "hear which variables programs ask for, by LD_PRELOAD"},
           {"--unproved", "", "do not run the command once more under the spec"},
           {"--diff", "FILE",
@@ -271,7 +364,11 @@ int learn_main(std::span<char* const> words) {
   if (!arguments) return report(arguments.error());
   if (arguments->has("--help")) return print(help_for(learn_description())), kSuccess;
   const bool diff = arguments->has("--diff");
-  if (!diff && arguments->command.empty())
+  const bool again = arguments->has("--again");
+  if (again && (diff || arguments->last("--write").empty() || arguments->last("--write") == "-"))
+    return report(
+        invalid("--again without a file to add to", "hermetic learn --again --write FILE"));
+  if (!diff && !again && arguments->command.empty())
     return report(invalid("no command to learn from", "hermetic learn -- COMMAND..."));
   if (!diff && !arguments->words.empty())
     return report(invalid(fmt::format("unexpected word '{}'", printable(arguments->words.front())),

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
@@ -67,9 +68,35 @@ bool is_usable() {
 
 }  // namespace
 
-StatusLine::StatusLine(Show show, std::string what, std::function<Usage()> usage)
-    : what_(std::move(what)), usage_(std::move(usage)) {
-  if (show == Show::OnTerminal && is_usable()) thread_ = start_quiet_thread([this] { run(); });
+StatusLine::StatusLine(Show show, std::string what, std::function<Usage()> usage,
+                       std::function<std::string()> detail)
+    : what_(std::move(what)), usage_(std::move(usage)), detail_(std::move(detail)) {
+  if (show != Show::Never && is_usable())
+    thread_ = start_quiet_thread([this] { run(); });
+  else if (show == Show::Always)
+    thread_ = start_quiet_thread([this] { run_in_log(); });
+}
+
+std::string StatusLine::text(int elapsed) const {
+  const Usage usage = usage_();
+  std::string line = fmt::format("hermetic: {}s  {}", elapsed, what_);
+  if (usage.processes != 0)  // not every backend counts
+    line += fmt::format("  cpu {}  memory {}  processes {}", rounded_time(usage.cpu_time()),
+                        rounded_size(usage.memory_bytes), usage.processes);
+  if (const std::string detail = detail_ ? detail_() : ""; !detail.empty()) line += "  " + detail;
+  return line;
+}
+
+// First after ten seconds, then ever more rarely, up to once in five minutes.
+void StatusLine::run_in_log() {
+  constexpr int kLongest = 300;
+  std::unique_lock lock(mutex_);
+  int elapsed = 0;
+  for (int pause = 10;; pause = std::min(pause * 2, kLongest)) {
+    if (ended_.wait_for(lock, std::chrono::seconds(pause), [this] { return over_; })) return;
+    elapsed += pause;
+    write_text(text(elapsed) + "\n");
+  }
 }
 
 StatusLine::~StatusLine() {
@@ -88,14 +115,11 @@ void StatusLine::run() {
   for (int elapsed = 1;; ++elapsed) {
     if (ended_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) break;
     const Size size = size_of_terminal();
-    const Usage usage = usage_();
-    const std::string text = fmt::format("hermetic: {}s  {}  cpu {}  memory {}  processes {}",
-                                         elapsed, what_, rounded_time(usage.cpu_time()),
-                                         rounded_size(usage.memory_bytes), usage.processes);
+    const std::string line = text(elapsed);
     if (size.rows != drawn.rows || size.columns != drawn.columns)
-      draw(size, text);
+      draw(size, line);
     else
-      redraw(size, text);
+      redraw(size, line);
     drawn = size;
   }
   if (drawn.rows > 0) erase(drawn);

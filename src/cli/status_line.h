@@ -15,19 +15,24 @@ namespace hermetic::cli {
 // it scrolls alone. Gone, and the screen whole again, when it is destroyed.
 class StatusLine {
  public:
-  enum class Show { Never, OnTerminal };  // standard error
+  // On standard error. Always: where that is not a terminal, as a line of its own now and then.
+  enum class Show { Never, OnTerminal, Always };
 
-  // `usage` is asked once a second, from another thread.
-  StatusLine(Show show, std::string what, std::function<Usage()> usage);
+  // `usage` and `detail`, which may be empty, are asked from another thread.
+  StatusLine(Show show, std::string what, std::function<Usage()> usage,
+             std::function<std::string()> detail = {});
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine();
 
  private:
   void run();
+  void run_in_log();
+  [[nodiscard]] std::string text(int elapsed) const;
 
   std::string what_;
   std::function<Usage()> usage_;
+  std::function<std::string()> detail_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;

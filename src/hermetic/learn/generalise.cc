@@ -27,7 +27,7 @@ const std::set<std::string_view> kOfTheSession = {
     "MAIL", "TMPDIR", "TEMP",   "HOSTNAME", "TMP",   "PS1",   "IFS",       "DISPLAY"};
 
 // Compilers and interpreters look at these without being told to.
-constexpr std::array<std::string_view, 26> kOfTools = {"AR",
+constexpr std::array<std::string_view, 27> kOfTools = {"AR",
                                                        "CC",
                                                        "CFLAGS",
                                                        "CPATH",
@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 26> kOfTools = {"AR",
                                                        "NODE_OPTIONS",
                                                        "NODE_PATH",
                                                        "PKG_CONFIG_PATH",
+                                                       "PYTHONDONTWRITEBYTECODE",
                                                        "PYTHONHASHSEED",
                                                        "PYTHONPATH",
                                                        "RUSTFLAGS",
@@ -85,7 +86,10 @@ class Generaliser {
     Written written = place_written(observation_, surroundings_, results_);
     Needed needed = gather_needed(observation_, surroundings_, written.trees);
     for (LearnedTree& tree : written.trees) hide_secrets(tree);
-    learned_.command = observation_.command;
+    learned_.withheld = std::move(needed.withheld);
+    const std::vector<std::string>& known = observation_.earlier.command;
+    learned_.command = known.empty() ? observation_.command : known;
+    learned_.several_runs = !known.empty();
     std::move(needed.trees.begin(), needed.trees.end(), std::back_inserter(learned_.trees));
     std::move(written.trees.begin(), written.trees.end(), std::back_inserter(learned_.trees));
     learned_.notes = std::move(needed.notes);
@@ -96,8 +100,16 @@ class Generaliser {
     choose_variables();
     if (written.bytecode)
       set("PYTHONDONTWRITEBYTECODE", "1", "or Python would write among its modules");
+    for (const auto& [name, value] : observation_.earlier.variables)
+      if (learned_.variables.count(name) == 0) set(name, value, "");
+    if (observation_.earlier.is_known())
+      for (auto& [name, variable] : learned_.variables) variable.reason = "needed by a run";
     choose_network();
     say_what_is_left();
+    for (const std::string& note : observation_.earlier.notes)
+      if (std::find(learned_.notes.begin(), learned_.notes.end(), note) == learned_.notes.end())
+        learned_.notes.push_back(note);
+    if (observation_.earlier.is_known()) std::sort(learned_.notes.begin(), learned_.notes.end());
     std::stable_sort(learned_.trees.begin(), learned_.trees.end(),
                      [](const LearnedTree& a, const LearnedTree& b) {
                        return a.declaration.kind < b.declaration.kind;
@@ -108,8 +120,12 @@ class Generaliser {
  private:
   // What is changed in place is seen, and what is merged could be replaced.
   void hide_secrets(LearnedTree& tree) const {
-    if (tree.declaration.publish == Publish::Replace) return;
-    tree.declaration.exceptions = secrets_below(tree.declaration.path, surroundings_);
+    if (tree.declaration.kind == TreeKind::Temp || tree.declaration.publish == Publish::Replace)
+      return;
+    // What the run makes is not there when the next one starts.
+    for (std::string& secret : secrets_below(tree.declaration.path, surroundings_))
+      if (!is_made_by_run(secret, observation_))
+        tree.declaration.exceptions.push_back(std::move(secret));
     std::sort(tree.declaration.exceptions.begin(), tree.declaration.exceptions.end(), PathOrder());
   }
 
@@ -129,10 +145,15 @@ class Generaliser {
     const bool asked =
         std::any_of(observation_.paths.begin(), observation_.paths.end(),
                     [&](const SeenPath& seen) { return is_strictly_within(seen.path, directory); });
+    std::vector<std::string> secrets;  // each has its place if it is declared later
+    for (const std::string& secret : learned_.withheld)
+      if (is_strictly_within(secret, directory)) secrets.push_back(secret);
     if (asked)
-      learned_.trees.push_back(
-          {{.kind = TreeKind::Temp, .path = directory, .type = FileType::Directory},
-           "the directory it was started in: nothing of it is needed"});
+      learned_.trees.push_back({{.kind = TreeKind::Temp,
+                                 .path = directory,
+                                 .exceptions = std::move(secrets),
+                                 .type = FileType::Directory},
+                                "the directory it was started in: nothing of it is needed"});
     else
       learned_.directory = "/";
   }
@@ -149,17 +170,18 @@ class Generaliser {
         });
     if (!needed) return;
     set("HOME", home, "files of the home directory are needed");
-    std::set<std::string> states;
+    std::map<std::string, FileType> states;
     for (const SeenPath& seen : observation_.paths) {
       if (!seen.written || !is_user_state(seen.path, observation_)) continue;
       const std::string_view rest = relative_to(seen.path, home);
-      states.insert(join(home, rest.substr(0, rest.find('/'))));
+      const bool file = rest.find('/') == std::string_view::npos && seen.type == FileType::File;
+      states.try_emplace(join(home, rest.substr(0, rest.find('/'))),
+                         file ? FileType::File : FileType::Directory);
     }
-    for (const std::string& state : states)
+    for (const auto& [state, type] : states)
       if (!touches(state) && !is_secret_path(state))
-        learned_.trees.push_back(
-            {{.kind = TreeKind::Temp, .path = state, .type = FileType::Directory},
-             "state of the user that is made anew"});
+        learned_.trees.push_back({{.kind = TreeKind::Temp, .path = state, .type = type},
+                                  "state of the user that is made anew"});
   }
 
   void choose_path() {
@@ -276,6 +298,8 @@ class Generaliser {
           "which of the names was reached on which port is not known: each has them all");
     if (names && hosts.empty())
       learned_.notes.emplace_back("names were looked up, and nobody was reached");
+    hosts.insert(observation_.earlier.hosts.begin(), observation_.earlier.hosts.end());
+    loopback = loopback || observation_.earlier.loopback;
     learned_.hosts.assign(hosts.begin(), hosts.end());
     if (!hosts.empty())
       learned_.network = "hosts";

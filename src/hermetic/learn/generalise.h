@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,14 @@ struct LearnedVariable {
 
 struct Learned {
   std::vector<std::string> command;
+  bool several_runs = false;
   std::string directory;
   std::vector<LearnedTree> trees;                    // inputs, outputs, temps
   std::map<std::string, LearnedVariable> variables;  // to be set
   std::string network;                               // "", "loopback", or "hosts"
   std::vector<std::string> hosts;                    // of "hosts"
   std::vector<std::string> notes;                    // what was left out, and why
+  std::set<std::string> withheld;                    // read, but they look like secrets
 };
 
 // How results that stand among sources are declared: one by one, or the directory with all that is

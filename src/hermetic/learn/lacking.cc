@@ -25,8 +25,10 @@ bool is_own(std::string_view path, const Names& written) {
 bool is_lacking(const Spec& spec, const AskedPath& asked, const Names& written) {
   if (is_built_in(asked.path)) return false;
   const Decision decision = spec.decide(asked.path, asked.operation);
-  // A temp starts empty: it hides what the host has there.
-  const bool hides = decision.tree != nullptr && decision.tree->declaration.kind == TreeKind::Temp;
+  // A temp that starts empty hides what the host has there.
+  const bool hides = decision.tree != nullptr &&
+                     decision.tree->declaration.kind == TreeKind::Temp &&
+                     decision.tree->declaration.over.empty();
   if (decision.allowed && (!hides || is_own(asked.path, written))) return false;
   struct stat status = {};
   const bool exists = ::stat(asked.path.c_str(), &status) == 0;

@@ -34,20 +34,24 @@ bool is_variable_name(const std::string& name) {
          (name.front() < '0' || name.front() > '9');
 }
 
-Result<Spec> spec_of(const std::string& text, const std::string& here) {
+// With the command that was observed: the file may have another, to which a run was added.
+Result<Spec> spec_of(const std::string& text, const std::string& here,
+                     const std::vector<std::string>& command) {
   const Project project = TRY(parse_project(text, "the learned spec", here));
   Draft draft = TRY(draft_of(project, std::nullopt));
+  draft.command = command;
   return SpecBuilder(std::move(draft)).build();
 }
 
-Result<Outcome> run_under(const Spec& spec, Backend& backend, EventSink& events, const Wait& wait) {
+Result<Outcome> run_under(const Spec& spec, Backend& backend, EventSink& events, const Wait& wait,
+                          const std::string& what) {
   const Plan plan = TRY(make_plan(spec, backend.probe()));
   const RunOptions options{.standard_input = -1,
                            .capture_bytes = kKeptOutput,
                            .digest_outputs = false,
                            .observe_files = true};
   const std::unique_ptr<Run> run = TRY(backend.start(plan, options, events));
-  return wait(*run);
+  return wait(*run, what);
 }
 
 class Learner {
@@ -62,33 +66,46 @@ class Learner {
         wait_(wait) {}
 
   Result<Lesson> make() {
-    Lesson lesson = TRY(attempt(Results::OneByOne));
-    for (int i = 0; i < kMostAdditions && !lesson.proof.proved && add(lesson.proof); ++i)
-      lesson = TRY(attempt(Results::OneByOne));
+    Lesson lesson = TRY(attempt(Results::OneByOne, "proving"));
+    for (int i = 0; i < kMostAdditions && !lesson.proof.proved; ++i) {
+      const std::string why = what_is_lacking(lesson.proof);
+      if (!add(lesson.proof)) break;
+      lesson = TRY(attempt(Results::OneByOne, "proving again, " + why));
+    }
     if (lesson.proof.proved) return lesson;
     // Some programs replace files by renaming, which no file that is declared by itself allows.
     const std::string other =
         spec_text(generalise(observed_.observation, surroundings_, Results::InPlace), here_);
     if (other == lesson.text) return lesson;
-    Lesson in_place = TRY(attempt(Results::InPlace));
-    if (!in_place.proof.proved && add(in_place.proof)) in_place = TRY(attempt(Results::InPlace));
+    const std::string changed = "proving again, with results changed in place";
+    Lesson in_place = TRY(attempt(Results::InPlace, changed));
+    if (!in_place.proof.proved && add(in_place.proof))
+      in_place = TRY(attempt(Results::InPlace, changed));
     if (in_place.proof.proved) return in_place;
     lesson.runs = runs_;
     return lesson;
   }
 
  private:
-  Result<Lesson> attempt(Results results) {
+  static std::string what_is_lacking(const Proof& proof) {
+    if (proof.lacking.empty()) return "with what was lacking";
+    const std::string first =
+        fmt::format("as '{}' was lacking", printable(proof.lacking.front().path));
+    const std::size_t others = proof.lacking.size() - 1;
+    return others == 0 ? first : fmt::format("{} and {} more", first, others);
+  }
+
+  Result<Lesson> attempt(Results results, const std::string& what) {
     Lesson lesson;
     lesson.learned = generalise(observed_.observation, surroundings_, results);
     lesson.text = spec_text(lesson.learned, here_);
-    const Result<Spec> spec = spec_of(lesson.text, here_);
+    const Result<Spec> spec = spec_of(lesson.text, here_, observed_.observation.command);
     if (!spec) {
       lesson.proof.refusal = to_string(spec.error());
     } else {
       // Or a build that changes its sources' directory would find everything done.
       const SetAside aside(observed_.observation, lesson.learned);
-      Result<Outcome> outcome = run_under(*spec, proving_, events_, wait_);
+      Result<Outcome> outcome = run_under(*spec, proving_, events_, wait_, what);
       ++runs_;
       if (!outcome)
         lesson.proof.refusal = to_string(outcome.error());
@@ -100,8 +117,16 @@ class Learner {
   }
 
   void judge(Proof& proof, const Spec& spec, Outcome outcome) const {
-    for (const AskedPath& asked : lacking(spec, outcome.asked))
-      if (!is_no_loss(asked)) proof.lacking.push_back(asked);
+    for (const AskedPath& asked : lacking(spec, outcome.asked)) {
+      if (is_no_loss(asked)) continue;
+      // Without it the command may end the same: then it is no reason against the spec.
+      if (is_secret_path(asked.path) && asked.operation != Operation::Write)
+        proof.withheld.push_back(asked.path);
+      else
+        proof.lacking.push_back(asked);
+    }
+    proof.withheld.erase(std::unique(proof.withheld.begin(), proof.withheld.end()),
+                         proof.withheld.end());
     proof.proved = outcome.ending == observed_.outcome.ending && proof.lacking.empty() &&
                    outcome.violations.empty();
     proof.outcome = std::move(outcome);
@@ -112,16 +137,14 @@ class Learner {
   [[nodiscard]] bool is_no_loss(const AskedPath& asked) const {
     if (is_in_temporary(asked.path, observed_.observation) && asked.operation == Operation::Write)
       return true;
-    for (const SeenPath& seen : observed_.observation.paths)
-      if (seen.path == asked.path && asked.operation == Operation::Write) return !seen.written;
+    const SeenPath* seen = find_seen(observed_.observation, asked.path);
+    const bool writes = asked.operation == Operation::Write;
+    if (seen != nullptr && writes && !seen->written) return true;
     const bool broad = asked.opened && is_broad(asked.path, observed_.observation);
-    const bool state = is_user_state(asked.path, observed_.observation) && !was_seen(asked.path);
+    // State of the user is made anew, and no result.
+    const bool state =
+        is_user_state(asked.path, observed_.observation) && (seen == nullptr || writes);
     return broad || state;
-  }
-
-  [[nodiscard]] bool was_seen(const std::string& path) const {
-    return std::any_of(observed_.observation.paths.begin(), observed_.observation.paths.end(),
-                       [&](const SeenPath& seen) { return seen.path == path; });
   }
 
   // Returns whether there was something to add.
@@ -183,6 +206,7 @@ Result<Observed> observe(const std::vector<std::string>& command, const ObserveO
   Observed observed;
   Observation& observation = observed.observation;
   observation.command = command;
+  observation.earlier = options.earlier;
   observation.directory = TRY(current_directory());
   observation.environment = caller_environment();
   if (const auto home = observation.environment.find("HOME"); home != observation.environment.end())
@@ -202,7 +226,7 @@ Result<Observed> observe(const std::vector<std::string>& command, const ObserveO
                                .observe_files = true,
                                .observe_variables = options.variables};
   const std::unique_ptr<Run> run = TRY(observing.start(plan, run_options, addresses));
-  observed.outcome = TRY(wait(*run));
+  observed.outcome = TRY(wait(*run, "observing"));
   observation.paths = see(observed.outcome.asked);
   observation.mentioned = mentioned_variables(observation.paths, observation.directory, command,
                                               observation.environment);

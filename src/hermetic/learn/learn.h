@@ -14,7 +14,8 @@
 namespace hermetic {
 
 // Waits for a run; whoever wants to pass signals on does so meanwhile.
-using Wait = std::function<Result<Outcome>(Run& run)>;
+// `what` says what the run is for: "observing", "proving".
+using Wait = std::function<Result<Outcome>(Run& run, const std::string& what)>;
 
 struct Observed {
   Observation observation;
@@ -24,6 +25,7 @@ struct Observed {
 struct ObserveOptions {
   int standard_output = 1;  // what the command prints goes to this descriptor
   bool variables = false;   // hear which of them programs ask the C library for
+  Earlier earlier = {};     // what the spec that is to be added to says
 };
 
 // Runs the command where we are, with the environment that we have and nothing to read on its
@@ -37,6 +39,7 @@ struct Proof {
   std::optional<Outcome> outcome;  // none: it could not be run
   std::string refusal;             // why
   std::vector<AskedPath> lacking;
+  std::vector<std::string> withheld;  // asked for, and left out as they look like secrets
 };
 
 struct Lesson {

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kMostScanned = 20'000;
 const std::string kOfTheSystem = "programs and libraries of the system";
 const std::string kFiles = "files that were read";
+const std::string kEarlier = "an earlier run needed it";
+const std::string kDirectories = "directories of which something was read";
 
 class Gatherer {
  public:
@@ -25,15 +27,19 @@ class Gatherer {
 
   Needed gather() {
     find_installations();
+    remember_earlier();
     for (const SeenPath& seen : observation_.paths)
       if (seen.is_needed() && !is_covered(seen.path)) take(seen);
     generalise_directories();
     generalise_project();
+    for (const auto& [path, reason] : roots_) places_.erase(path);
     std::map<std::string, std::string, PathOrder> all = roots_;
     all.insert(places_.begin(), places_.end());
     for (const auto* group : {&roots_, &places_})
       for (const auto& [path, reason] : *group)
-        if (!is_inside_another(path, all)) put(path, reason);
+        // Of secrets, only those are there that were declared by hand.
+        if (!is_inside_another(path, all) || is_secret_path(path)) put(path, reason);
+    if (observation_.earlier.is_known()) forget_which_run();
     std::stable_sort(
         needed_.trees.begin(), needed_.trees.end(),
         [](const LearnedTree& a, const LearnedTree& b) { return rank(a.reason) < rank(b.reason); });
@@ -53,12 +59,46 @@ class Gatherer {
   // Every sandbox has it, or the run has made it.
   [[nodiscard]] bool is_covered(const std::string& path) const {
     if (path == "/" || path == "/tmp" || is_built_in(path) || !is_utf8(path)) return true;
-    // A cache is made anew.
+    // A cache that was not declared is made anew.
     if (!observation_.home.empty() && is_within(path, join(observation_.home, ".cache")) &&
         !is_within(path, observation_.directory))
       return true;
     return std::any_of(written_.begin(), written_.end(), [&](const LearnedTree& tree) {
-      return is_within(path, tree.declaration.path);
+      const std::vector<std::string>& holes = tree.declaration.exceptions;
+      return is_within(path, tree.declaration.path) &&
+             std::none_of(holes.begin(), holes.end(),
+                          [&](const std::string& hole) { return is_within(path, hole); });
+    });
+  }
+
+  void remember_earlier() {
+    for (const Declaration& tree : observation_.earlier.trees) {
+      if (tree.kind != TreeKind::Input || is_covered(tree.path)) continue;
+      const auto& system = surroundings_.system_directories;
+      if (std::find(system.begin(), system.end(), tree.path) != system.end())
+        roots_.try_emplace(tree.path, kOfTheSystem);
+      else
+        places_.try_emplace(tree.path, kEarlier);
+    }
+    needed_.withheld = observation_.earlier.withheld;
+  }
+
+  // Or the same runs, added in another order, would make another file.
+  void forget_which_run() {
+    for (LearnedTree& tree : needed_.trees)
+      if (tree.reason != kOfTheSystem)
+        tree.reason = is_directory(tree.declaration.path) ? kDirectories : kFiles;
+    std::sort(needed_.trees.begin(), needed_.trees.end(),
+              [](const LearnedTree& a, const LearnedTree& b) {
+                return compare_paths(a.declaration.path, b.declaration.path) < 0;
+              });
+  }
+
+  [[nodiscard]] bool is_directory(const std::string& path) const {
+    const std::vector<Surroundings::Entry> beside =
+        surroundings_.list(std::string(parent_of(path)));
+    return std::any_of(beside.begin(), beside.end(), [&](const Surroundings::Entry& entry) {
+      return entry.directory && entry.name == last_component(path);
     });
   }
 
@@ -110,10 +150,10 @@ class Gatherer {
       roots_.try_emplace(installed->first, installed->second);
       return;
     }
+    const auto known = places_.find(path);  // declared by hand, after an earlier run
+    if (known != places_.end() && known->second == kEarlier) return;
     if (toolchain || is_secret_path(path)) {
-      note(
-          fmt::format("read, but it looks like a secret, so declare it yourself if it is meant: {}",
-                      printable(path)));
+      needed_.withheld.insert(path);
       return;
     }
     if (seen.type != FileType::Directory || seen.link) {
@@ -121,25 +161,31 @@ class Gatherer {
     } else if (is_broad(path, observation_)) {
       note(fmt::format("listed, but too much to be declared as a whole: {}", printable(path)));
     } else {
-      places_.try_emplace(path, "listed");
+      place(path, "listed");
     }
+  }
+
+  // What this run needs has its own reason.
+  void place(const std::string& path, std::string reason) {
+    const auto [known, fresh] = places_.try_emplace(path, reason);
+    if (!fresh && known->second == kEarlier) known->second = std::move(reason);
   }
 
   void generalise_directories() {
     for (const auto& [directory, files] : files_) {
       if (files.size() > kFewFiles && !is_broad(directory, observation_) &&
           !is_secret_path(directory)) {
-        places_.try_emplace(directory, fmt::format("{} files of it were read", files.size()));
+        place(directory, fmt::format("{} files of it were read", files.size()));
         continue;
       }
-      for (const std::string& file : files) places_.try_emplace(file, kFiles);
+      for (const std::string& file : files) place(file, kFiles);
     }
     // Many directories beside each other are the directory above them.
     for (bool again = true; again;) {
       again = false;
       std::map<std::string, std::size_t> beside;
       for (const auto& [path, reason] : places_)
-        if (reason != kFiles) ++beside[std::string(parent_of(path))];
+        if (reason != kFiles && reason != kEarlier) ++beside[std::string(parent_of(path))];
       for (const auto& [parent, count] : beside) {
         if (count <= kFewFiles || is_broad(parent, observation_) || is_covered(parent)) continue;
         if (!places_.try_emplace(parent, fmt::format("{} directories of it were read", count))
@@ -161,7 +207,9 @@ class Gatherer {
       if (is_within(path, project)) ++count;
     if (count <= kFewFiles) return;
     for (auto place = places_.begin(); place != places_.end();)
-      place = is_within(place->first, project) ? places_.erase(place) : ++place;
+      place = is_within(place->first, project) && !is_secret_path(place->first)
+                  ? places_.erase(place)
+                  : ++place;
     places_[project] = "the directory it was started in: many files of it were read";
   }
 
@@ -188,10 +236,15 @@ class Gatherer {
     const bool toolchain = roots_.find(path) != roots_.end();
     if (reason != kOfTheSystem)
       for (const std::string& secret : secrets_below(path, surroundings_, toolchain))
-        exceptions.insert(secret);
+        if (!is_made_by_run(secret, observation_)) exceptions.insert(secret);
     if (!toolchain) {
       const std::string history = join(path, ".git");
       if (!was_used(history) && has_entry(path, ".git")) exceptions.insert(history);
+    }
+    for (const Declaration& earlier : observation_.earlier.trees) {
+      if (earlier.kind != TreeKind::Input || earlier.path != path) continue;
+      for (const std::string& exception : earlier.exceptions)
+        if (!was_used(exception)) exceptions.insert(exception);
     }
     std::string last;
     for (const std::string& exception : exceptions) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <climits>
@@ -135,6 +136,7 @@ void add_where_it_leads(Paths& paths, Links& links, const SeenPath& asked) {
     seen.executed = seen.executed || asked.executed;
     seen.written = seen.written || asked.written;
     seen.replaced = seen.replaced || asked.replaced;
+    seen.used_before = seen.used_before || asked.used_before;
     if (fresh) look(seen);
     next = links.follow(*next);
   }
@@ -183,6 +185,14 @@ void AddressCollector::on_event(const Event& event) {
   next_.on_event(event);
 }
 
+const SeenPath* find_seen(const Observation& observation, std::string_view path) {
+  const auto place = std::lower_bound(observation.paths.begin(), observation.paths.end(), path,
+                                      [](const SeenPath& seen, std::string_view wanted) {
+                                        return compare_paths(seen.path, wanted) < 0;
+                                      });
+  return place != observation.paths.end() && place->path == path ? &*place : nullptr;
+}
+
 std::vector<SeenPath> see(const std::vector<AskedPath>& asked) {
   Paths paths;
   for (const AskedPath& one : asked) {
@@ -190,6 +200,7 @@ std::vector<SeenPath> see(const std::vector<AskedPath>& asked) {
     seen.absent_before = one.absent;
     seen.opened = one.opened;
     seen.replaced = one.replaced;
+    seen.used_before = one.used_before;
     seen.read = seen.read || one.operation == Operation::Read;
     seen.written = seen.written || one.operation == Operation::Write;
     seen.executed = seen.executed || one.operation == Operation::Execute;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hermetic/run/event.h"
@@ -23,8 +24,9 @@ struct SeenPath {
   bool read = false;                  // looked at in any way
   bool opened = false;                // its content; of a directory: its listing
   bool executed = false;
-  bool written = false;   // made, changed or removed
-  bool replaced = false;  // of no interest as it was before
+  bool written = false;      // made, changed or removed
+  bool replaced = false;     // of no interest as it was before
+  bool used_before = false;  // its content, before it was replaced
 
   [[nodiscard]] bool exists() const { return type != FileType::Unknown || link; }
   // Was it there before the command, so that the command may need it?
@@ -44,6 +46,20 @@ struct Reached {
   friend auto operator<=>(const Reached&, const Reached&) = default;
 };
 
+// What earlier runs needed: the spec that was learned from them.
+struct Earlier {
+  std::vector<std::string> command;
+  std::string directory;
+  std::vector<Declaration> trees;
+  std::map<std::string, std::string> variables;
+  bool loopback = false;
+  std::set<std::string> hosts;
+  std::set<std::string> withheld;  // looked like secrets
+  std::set<std::string> notes;
+
+  [[nodiscard]] bool is_known() const { return !command.empty(); }
+};
+
 struct Observation {
   std::vector<std::string> command;
   std::string directory;                           // where the command was started
@@ -56,6 +72,7 @@ struct Observation {
   std::set<Reached> reached;
   std::set<Reached> listened;   // at port 0: at one that the kernel chose
   std::set<std::string> names;  // that name servers were asked for
+  Earlier earlier;
 };
 
 // Collects the addresses; everything else goes on to the next sink.
@@ -73,6 +90,9 @@ class AddressCollector final : public EventSink {
  private:
   EventSink& next_;
 };
+
+// What was seen of the path; null if it was not asked for. Costs the logarithm of all.
+[[nodiscard]] const SeenPath* find_seen(const Observation& observation, std::string_view path);
 
 // From names that were asked for to what they mean on this host: the links on the way, the
 // interpreters that the kernel loads by itself, what is there afterwards.

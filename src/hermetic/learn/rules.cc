@@ -46,6 +46,14 @@ bool is_user_state(std::string_view path, const Observation& observation) {
   return relative_to(path, observation.home).starts_with('.');
 }
 
+bool is_made_by_run(const std::string& path, const Observation& observation) {
+  for (std::string_view part = path; part != "/"; part = parent_of(part)) {
+    const SeenPath* seen = find_seen(observation, part);
+    if (seen != nullptr && seen->written && seen->absent_before) return true;
+  }
+  return false;
+}
+
 bool is_named_by_command(std::string_view path, const Observation& observation) {
   return std::any_of(observation.command.begin(), observation.command.end(),
                      [&](const std::string& word) { return word.find(path) != std::string::npos; });

@@ -1,6 +1,7 @@
 // The words that the rules of learning share: which places are special.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ inline constexpr std::size_t kFewFiles = 3;
 // Caches, histories and other state below the home directory that programs make anew.
 [[nodiscard]] bool is_user_state(std::string_view path, const Observation& observation);
 
+// Did the run make it, or a directory above it, where nothing was?
+[[nodiscard]] bool is_made_by_run(const std::string& path, const Observation& observation);
+
 // Does the command line name it?
 [[nodiscard]] bool is_named_by_command(std::string_view path, const Observation& observation);
 
@@ -42,6 +46,7 @@ struct Written {
 struct Needed {
   std::vector<LearnedTree> trees;
   std::vector<std::string> notes;
+  std::set<std::string> withheld;  // looks like secrets
 };
 [[nodiscard]] Needed gather_needed(const Observation& observation, const Surroundings& surroundings,
                                    const std::vector<LearnedTree>& written);

@@ -10,7 +10,7 @@
 namespace hermetic {
 namespace {
 
-constexpr std::array<std::string_view, 40> kNames = {".ssh",
+constexpr std::array<std::string_view, 42> kNames = {".ssh",
                                                      ".gnupg",
                                                      ".aws",
                                                      ".azure",
@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 40> kNames = {".ssh",
                                                      ".terraformrc",
                                                      ".bash_history",
                                                      "credentials",
+                                                     "credentials.toml",
+                                                     "settings-security.xml",
                                                      "secrets.yaml",
                                                      "secrets.json",
                                                      "secrets.yml",

@@ -49,6 +49,7 @@ class Writer {
     list("command", learned_.command);
     text_ += fmt::format("directory: {}\n", path(learned_.directory));
     trees("inputs", TreeKind::Input);
+    withheld();
     trees("outputs", TreeKind::Output);
     trees("temps", TreeKind::Temp);
     variables();
@@ -58,9 +59,10 @@ class Writer {
 
  private:
   void header() {
-    text_ +=
-        "# Learned by 'hermetic learn' from one run. What another run may need besides is not in "
-        "here.\n";
+    text_ += fmt::format(
+        "# Learned by 'hermetic learn' from {}. What another run may need besides is not in "
+        "here.\n",
+        learned_.several_runs ? "several runs" : "one run");
     for (const std::string& note : learned_.notes)
       text_ += fmt::format("# Left out: {}.\n", printable(note));
   }
@@ -90,16 +92,32 @@ class Writer {
     }
   }
 
+  // Below the inputs, where one of them belongs once its '#' is gone.
+  void withheld() {
+    if (learned_.withheld.empty()) return;
+    const bool has_inputs = std::any_of(
+        learned_.trees.begin(), learned_.trees.end(),
+        [](const LearnedTree& tree) { return tree.declaration.kind == TreeKind::Input; });
+    text_ += "  # read, but it looks like a secret: remove the '#' before '-' if it is meant\n";
+    if (!has_inputs) text_ += "# inputs:\n";
+    for (const std::string& secret : learned_.withheld)
+      text_ += fmt::format("  # - {}\n", path(secret));
+  }
+
   void declaration(const Declaration& declaration) {
     const bool output = declaration.kind == TreeKind::Output;
     const bool publish = output && declaration.publish != Publish::Replace;
     const bool type = declaration.kind != TreeKind::Input && declaration.type == FileType::File;
-    if (declaration.exceptions.empty() && !publish && !type) {
+    const bool made = declaration.made_by_command;
+    if (declaration.exceptions.empty() && declaration.over.empty() && !publish && !type && !made) {
       text_ += fmt::format("  - {}\n", path(declaration.path));
       return;
     }
     text_ += fmt::format("  - path: {}\n", path(declaration.path));
     if (type) text_ += fmt::format("    type: {}\n", to_string(declaration.type));
+    if (made) text_ += "    made_by: command\n";
+    for (const std::string& layer : declaration.over)
+      text_ += fmt::format("    over: {}\n", path(layer));  // there is one at most
     if (publish) text_ += fmt::format("    publish: {}\n", to_string(declaration.publish));
     if (declaration.exceptions.empty()) return;
     text_ += "    except:\n";

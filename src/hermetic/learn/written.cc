@@ -8,8 +8,10 @@
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/learn/caches.h"
 #include "hermetic/learn/rules.h"
 #include "hermetic/learn/secrets.h"
+#include "hermetic/spec/builtin_view.h"
 
 namespace hermetic {
 namespace {
@@ -18,18 +20,26 @@ constexpr std::array<std::string_view, 7> kCaches = {".pytest_cache", ".mypy_cac
                                                      ".tox",          ".nyc_output", ".eslintcache",
                                                      ".parcel-cache"};
 
+constexpr const char* kCacheReason =
+    "the cache of a tool: it can be read and changed, and nothing of that is kept";
+
 bool has_component(std::string_view path, std::string_view wanted) {
   for (Components component(path); component.next();)
     if (component.name() == wanted) return true;
   return false;
 }
 
+bool is_same(const Declaration& a, const Declaration& b) {
+  return a.kind == b.kind && a.publish == b.publish && a.type == b.type &&
+         a.made_by_command == b.made_by_command && a.over == b.over;
+}
+
 // What a run did in one directory that was there before.
 struct Changes {
   std::vector<const SeenPath*> made;     // and still there
   std::vector<const SeenPath*> changed;  // was there before, and is
-  std::size_t passing = 0;               // made and removed again
-  std::size_t removed = 0;               // was there before
+  std::vector<const SeenPath*> passing;  // made and removed again
+  std::vector<const SeenPath*> removed;  // was there before
   bool links = false;                    // some result is a symbolic link
   std::set<std::string> names;           // of all of them
 };
@@ -40,6 +50,7 @@ class Placer {
       : observation_(observation), surroundings_(surroundings), results_(results) {}
 
   Written place() {
+    add_caches();
     for (const SeenPath& seen : observation_.paths)
       if (seen.written && seen.absent_before) made_.insert(seen.path);
     std::map<std::string, Changes, PathOrder> changes;
@@ -47,13 +58,53 @@ class Placer {
       if (seen.written && is_ours(seen)) add(seen, changes);
     for (const auto& [directory, change] : changes) decide(directory, change);
     gather_in_place();
+    remember_earlier();
     drop_inner();
     return std::move(written_);
   }
 
  private:
+  // The caches of tools: the command may read and change them, and nothing is kept.
+  void add_caches() {
+    for (const std::string& cache : used_caches(observation_))
+      put({.kind = TreeKind::Temp, .path = cache, .over = {cache}}, kCacheReason);
+  }
+
+  // What an earlier run wrote is at the same place for this one.
+  void remember_earlier() {
+    for (const Declaration& tree : observation_.earlier.trees) {
+      if (tree.kind == TreeKind::Input) continue;
+      std::vector<LearnedTree>& trees = written_.trees;
+      trees.erase(std::remove_if(trees.begin(), trees.end(),
+                                 [&](const LearnedTree& fresh) {
+                                   return is_strictly_within(fresh.declaration.path, tree.path);
+                                 }),
+                  trees.end());
+      const bool known = std::any_of(trees.begin(), trees.end(), [&](const LearnedTree& fresh) {
+        return fresh.declaration.path == tree.path && is_same(fresh.declaration, tree);
+      });
+      if (!known) put(tree, "");
+    }
+    if (observation_.earlier.is_known()) forget_which_run();
+  }
+
+  // Or the same runs, added in another order, would make another file.
+  void forget_which_run() {
+    for (LearnedTree& tree : written_.trees) {
+      tree.reason = "what the command makes or changes";
+      if (tree.declaration.kind == TreeKind::Temp) tree.reason = "what it needs for a while";
+      if (!tree.declaration.over.empty()) tree.reason = kCacheReason;
+    }
+    std::sort(written_.trees.begin(), written_.trees.end(),
+              [](const LearnedTree& a, const LearnedTree& b) {
+                return compare_paths(a.declaration.path, b.declaration.path) < 0;
+              });
+  }
+
   bool is_ours(const SeenPath& seen) {
     const std::string& path = seen.path;
+    for (const LearnedTree& tree : written_.trees)  // caches, so far
+      if (is_within(path, tree.declaration.path)) return false;
     if (is_built_in(path)) return false;
     if (has_component(path, "__pycache__")) {
       written_.bytecode = true;
@@ -63,7 +114,7 @@ class Placer {
         !(seen.exists() && is_named_by_command(path, observation_)))
       return false;
     if (is_user_state(path, observation_)) return false;
-    if (is_secret_path(path)) {
+    if (is_secret_path(path) && !is_made_by_run(path, observation_)) {
       note(fmt::format("written, but it looks like a secret: {}", printable(path)));
       return false;
     }
@@ -90,9 +141,14 @@ class Placer {
     change.names.insert(std::string(last_component(seen.path)));
     change.links = change.links || seen.link;
     if (seen.exists())
-      (seen.absent_before ? change.made : change.changed).push_back(&seen);
+      (is_made(seen) ? change.made : change.changed).push_back(&seen);
     else
-      ++(seen.absent_before ? change.passing : change.removed);
+      (seen.absent_before ? change.passing : change.removed).push_back(&seen);
+  }
+
+  // Nothing of what may have been there before is of interest.
+  [[nodiscard]] static bool is_made(const SeenPath& seen) {
+    return seen.absent_before || (seen.replaced && !seen.used_before);
   }
 
   // It is gone: a directory is what had something in it.
@@ -105,38 +161,60 @@ class Placer {
     const std::string_view name = last_component(path);
     const bool cache = std::find(kCaches.begin(), kCaches.end(), name) != kCaches.end();
     if (stays && !cache)
-      put({.kind = TreeKind::Output, .path = path, .type = FileType::Directory},
+      put({.kind = TreeKind::Output,
+           .path = path,
+           .type = FileType::Directory,
+           .made_by_command = can_make_in(path)},
           "the command made this directory");
-    else
+    else if (cache)
       put({.kind = TreeKind::Temp, .path = path, .type = FileType::Directory},
-          cache ? "a cache that is made anew" : "made and removed again");
+          "a cache that is made anew");
+    else
+      put({.kind = TreeKind::Temp,
+           .path = path,
+           .type = FileType::Directory,
+           .made_by_command = can_make_in(path)},
+          "made and removed again");
+  }
+
+  // A private directory stands in for the parent while the command makes it.
+  [[nodiscard]] static bool can_make_in(const std::string& path) {
+    const std::string_view parent = parent_of(path);
+    return parent != "/" && !is_within(parent, kSystem);
   }
 
   void decide(const std::string& directory, const Changes& change) {
-    const bool needs_directory = change.passing > 0 || change.removed > 0 || change.links ||
-                                 change.made.size() + change.changed.size() > kFewFiles ||
+    const std::size_t results = change.made.size() + change.changed.size();
+    const bool needs_directory = !change.removed.empty() || change.links || results > kFewFiles ||
                                  results_ == Results::InPlace;
-    if (!needs_directory || is_broad(directory, observation_)) {
+    const bool only_passing = results == 0 && change.removed.empty();
+    // Few results: what comes and goes beside them is made in the private directory, too.
+    if (is_broad(directory, observation_) || (!needs_directory && !only_passing)) {
       for (const SeenPath* seen : change.made)
-        put({.kind = TreeKind::Output, .path = seen->path, .type = FileType::File},
-            "the command made this file");
+        put({.kind = TreeKind::Output,
+             .path = seen->path,
+             .type = FileType::File,
+             .made_by_command = can_make_in(seen->path)},
+            seen->absent_before ? "the command made this file" : "the command made this file anew");
       for (const SeenPath* seen : change.changed)
         put({.kind = TreeKind::Output,
              .path = seen->path,
              .publish = seen->replaced ? Publish::Replace : Publish::InPlace,
              .type = FileType::File},
             seen->replaced ? "the command made this file anew" : "the command changed this file");
-      if (needs_directory && change.passing + change.removed > 0)
-        note(fmt::format("files come and go in {}, which is too much to be written as a whole",
+      if (change.made.empty()) make_place_for(directory, change.passing);
+      if (needs_directory && !change.removed.empty())
+        note(fmt::format("files are removed in {}, which is too much to be written as a whole",
                          printable(directory)));
       return;
     }
-    const std::size_t results = change.made.size() + change.changed.size();
-    if (holds_sources(directory, change)) {
+    if (only_passing && holds_sources(directory, change) && results_ == Results::OneByOne) {
+      make_place_for(directory, change.passing);
+    } else if (holds_sources(directory, change)) {
       put({.kind = TreeKind::Output, .path = directory, .publish = Publish::InPlace},
           results > 0 ? fmt::format("{} results among sources", results)
                       : "files come and go among sources");
-    } else if (results == 0 && change.removed == 0) {
+    } else if (only_passing) {
       put({.kind = TreeKind::Temp, .path = directory, .type = FileType::Directory},
           "only files that come and go");
     } else {
@@ -149,9 +227,19 @@ class Placer {
     }
   }
 
+  // One temp that the command makes gives it a private directory, in which there is room for all.
+  void make_place_for(const std::string& directory, const std::vector<const SeenPath*>& passing) {
+    if (passing.empty() || !can_make_in(passing.front()->path)) return;
+    put({.kind = TreeKind::Temp,
+         .path = passing.front()->path,
+         .type = FileType::File,
+         .made_by_command = true},
+        fmt::format("files come and go in {}", printable(last_component(directory))));
+  }
+
   // Is something in there needed that the run has not made itself?
   [[nodiscard]] bool holds_sources(const std::string& directory, const Changes& change) const {
-    if (is_within(observation_.directory, directory) || change.removed > 0) return true;
+    if (is_within(observation_.directory, directory) || !change.removed.empty()) return true;
     for (const SeenPath* seen : change.changed)
       if (!seen->replaced) return true;
     return std::any_of(

@@ -69,6 +69,7 @@ struct AskedPath {
   bool replaced = false;  // whatever was there before was removed, or cut to nothing
   bool made = false;      // or it was there: as a directory, or as a file that was only read then
   bool absent = false;    // nothing was there when it was first asked for, where that was looked at
+  bool used_before = false;  // its content, before it was replaced
 
   friend bool operator==(const AskedPath&, const AskedPath&) = default;
 };

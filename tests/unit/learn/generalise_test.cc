@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hermetic/learn/earlier.h"
 #include "tests/unit/learn/world.h"
 
 namespace hermetic {
@@ -25,6 +26,8 @@ std::vector<std::string> trees_of(const Learned& learned) {
     text += " " + tree.declaration.path;
     if (tree.declaration.publish != Publish::Replace)
       text += " (" + std::string(to_string(tree.declaration.publish)) + ")";
+    if (tree.declaration.made_by_command) text += " made";
+    if (!tree.declaration.over.empty()) text += " over";
     for (const std::string& exception : tree.declaration.exceptions) text += " -" + exception;
     list.push_back(text);
   }
@@ -75,15 +78,15 @@ TEST(Generalise, TheProjectIsDeclaredLessResultsAndSecrets) {
   EXPECT_THAT(trees_of(world.learned()),
               ElementsAre("input /p/app -/p/app/.env -/p/app/.git -/p/app/deep/below/id_rsa "
                           "-/p/app/out",
-                          "output /p/app/out"));
+                          "output /p/app/out made"));
 }
 
 TEST(Generalise, ASecretThatIsReadIsLeftOutAndSaidSo) {
   World world;
   world.reads("/home/u/.ssh/config").reads("/p/app/server.key");
-  EXPECT_THAT(trees_of(world.learned()), ElementsAre("temp /p/app"));
-  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/p/app/server.key")));
-  EXPECT_THAT(world.learned().notes, Contains(HasSubstr("/home/u/.ssh/config")));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("temp /p/app -/p/app/server.key"));
+  EXPECT_THAT(world.learned().withheld, ElementsAre("/home/u/.ssh/config", "/p/app/server.key"));
+  EXPECT_THAT(spec_text(world.learned(), kProject), HasSubstr("\n  # - $here/server.key\n"));
 }
 
 TEST(Generalise, InstallationsAreRecognised) {
@@ -101,14 +104,15 @@ TEST(Generalise, ADirectoryThatIsMadeIsAnOutputAndOneThatIsGoneATemp) {
   World world;
   world.makes("/p/app/out", FileType::Directory).makes("/p/app/out/a").makes("/p/app/out/b");
   world.makes_and_removes("/p/app/work").makes_and_removes("/p/app/work/x");
-  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app/out", "temp /p/app/work"));
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("output /p/app/out made", "temp /p/app/work made"));
 }
 
 TEST(Generalise, FewResultsAmongSourcesAreFilesAndManyAreInPlace) {
   World world;
   world.reads("/p/app/main.c").makes("/p/app/main.o");
   EXPECT_THAT(trees_of(world.learned()),
-              ElementsAre("input /p/app/main.c", "output /p/app/main.o"));
+              ElementsAre("input /p/app/main.c", "output /p/app/main.o made"));
   EXPECT_THAT(trees_of(world.learned(Results::InPlace)), ElementsAre("output /p/app (in_place)"));
   world.makes("/p/app/a.o").makes("/p/app/b.o").makes("/p/app/c.o").has("/p/app/.env");
   EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app (in_place) -/p/app/.env"));
@@ -117,7 +121,36 @@ TEST(Generalise, FewResultsAmongSourcesAreFilesAndManyAreInPlace) {
 TEST(Generalise, WhatIsReplacedByRenamingNeedsItsDirectory) {
   World world;
   world.changes("/p/app/data", true).makes_and_removes("/p/app/data.tmp");
-  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app (in_place)"));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app/data made"));
+  EXPECT_THAT(trees_of(world.learned(Results::InPlace)), ElementsAre("output /p/app (in_place)"));
+}
+
+TEST(Generalise, WhatWasUsedBeforeItWasReplacedIsThereFromTheStart) {
+  World world;
+  world.changes("/p/app/data", true);
+  SeenPath& list = world.add("/p/app/list", FileType::File);
+  list.written = list.read = list.opened = list.replaced = list.used_before = true;
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("output /p/app/data made", "output /p/app/list"));
+}
+
+TEST(Generalise, FilesThatComeAndGoAmongSourcesHaveAPrivateDirectory) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.reads("/p/app/" + std::string(name));
+  for (const char* name : {"1", "2", "3", "4"})
+    world.makes_and_removes("/p/app/tmp." + std::string(name));
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /p/app -/p/app/tmp.1", "temp /p/app/tmp.1 made"));
+  world.makes("/p/app/result");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /p/app -/p/app/result", "output /p/app/result made"));
+}
+
+TEST(Generalise, SecretsThatTheRunMadeItselfAreResults) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.makes("/p/app/" + std::string(name) + ".o");
+  world.makes("/p/app/.env.o.cmd").has("/p/app/.env");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /p/app (in_place) -/p/app/.env"));
 }
 
 TEST(Generalise, ResultsBesideOtherFilesAreMerged) {
@@ -132,18 +165,58 @@ TEST(Generalise, WhatIsChangedIsChangedInPlaceAndWhatIsCutReplaced) {
   World world;
   world.changes("/srv/log").changes("/srv/report", true);
   EXPECT_THAT(trees_of(world.learned()),
-              ElementsAre("output /srv/log (in_place)", "output /srv/report"));
+              ElementsAre("output /srv/report made", "output /srv/log (in_place)"));
 }
 
-TEST(Generalise, ThePrivateTmpAndTheUsersCachesNeedNothing) {
+TEST(Generalise, ThePrivateTmpAndTheUsersStateNeedNothing) {
   World world;
   world.makes("/tmp/x").makes_and_removes("/tmp/y").makes("/home/u/.cache/pip/z");
-  world.reads("/home/u/.cache/pip/old").changes("/home/u/.node_repl_history");
+  world.reads("/home/u/.cache/something/old").changes("/home/u/.node_repl_history");
   EXPECT_THAT(trees_of(world.learned()), IsEmpty());
   EXPECT_THAT(world.learned().variables, IsEmpty());
   // But for a result that the command line names.
   world.observation.command = {"cc", "-o", "/tmp/x"};
-  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /tmp/x"));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /tmp/x made"));
+}
+
+TEST(Generalise, CachesThatAreKnownByNameCanBeReadAndChanged) {
+  World world;
+  world.reads("/home/u/.npm/_cacache/index").makes("/home/u/.npm/_logs/1");
+  world.runs("/home/u/.cargo/bin/cargo").reads("/home/u/.cargo/registry/cache/a");
+  world.has("/home/u/.cargo/credentials.toml").changes("/home/u/.node_repl_history");
+  EXPECT_THAT(trees_of(world.learned()),
+              ElementsAre("input /home/u/.cargo -/home/u/.cargo/credentials.toml "
+                          "-/home/u/.cargo/registry",
+                          "temp /home/u/.cargo/registry over", "temp /home/u/.npm over",
+                          "temp /home/u/.node_repl_history"));
+  EXPECT_EQ(world.learned().variables.at("HOME").value, kHome);
+  world.observation.environment = {{"CARGO_HOME", "/srv/cargo"}};
+  world.reads("/srv/cargo/registry/index");
+  EXPECT_THAT(trees_of(world.learned()), Contains("temp /srv/cargo/registry over"));
+}
+
+TEST(Generalise, AnotherRunIsAddedAndTheSameOneChangesNothing) {
+  World world;
+  world.reads("/srv/a").makes("/p/app/out", FileType::Directory).reads("/p/app/main.c");
+  world.observation.environment = {{"MODE", "fast"}};
+  world.observation.mentioned = {"MODE"};
+  const std::string first = spec_text(world.learned(), kProject);
+  World other;
+  other.reads("/srv/b").lists("/p/app/out").changes("/p/app/out/log").reads("/p/app/server.key");
+  other.observation.command = {"make", "test"};
+  other.observation.earlier = read_earlier(first, "text", kProject).value();
+  // What is not on this host is left out.
+  other.observation.earlier.trees.push_back({.path = "/srv/a"});
+  const std::string both = spec_text(other.learned(), kProject);
+  EXPECT_THAT(trees_of(other.learned()),
+              ElementsAre("input /srv/a", "input /srv/b", "output /p/app/out made"));
+  EXPECT_THAT(both, HasSubstr("command: [make]\n"));
+  EXPECT_THAT(both, HasSubstr("MODE: fast"));
+  EXPECT_THAT(both, HasSubstr("  # - $here/server.key\n"));
+  other.observation.earlier = read_earlier(both, "text", kProject).value();
+  other.observation.earlier.trees.push_back({.path = "/srv/a"});
+  EXPECT_EQ(spec_text(other.learned(), kProject), both);
+  EXPECT_FALSE(read_earlier(first + "limits: {memory: 1G}\n", "text", kProject));
 }
 
 TEST(Generalise, BytecodeIsNotKept) {

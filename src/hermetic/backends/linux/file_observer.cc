@@ -40,6 +40,7 @@ enum Act : std::uint8_t {
   kReplace = 16,  // whatever was there before is of no interest
   kAbsent = 32,   // nothing was there when it was first asked for
   kMake = 64,     // as a directory
+  kUsed = 128,    // its content, before it was replaced
 };
 
 constexpr std::array<std::pair<Act, Operation>, 3> kOperations = {
@@ -244,7 +245,8 @@ AskedPath asked_path(std::string_view path, unsigned acts, Operation operation) 
           .opened = (acts & kOpen) != 0,
           .replaced = (acts & kReplace) != 0,
           .made = (acts & kMake) != 0,
-          .absent = (acts & kAbsent) != 0};
+          .absent = (acts & kAbsent) != 0,
+          .used_before = (acts & kUsed) != 0};
 }
 
 // A program that is given as a descriptor: where it lies, or what it is if that is nowhere.
@@ -361,6 +363,8 @@ void FileObserver::note(std::string_view path, std::uint8_t acts) {
   for (Paths* paths : {&asked_, &latest_})
     if (const auto found = paths->find(path); found != paths->end()) known = &found->second;
   const std::uint8_t before = known == nullptr ? 0 : *known;
+  const bool uses = (acts & kExecute) != 0 || (acts & (kRead | kOpen)) == (kRead | kOpen);
+  if (uses && ((before | acts) & (kReplace | kAbsent)) == 0) acts |= kUsed;
   if (known != nullptr) {
     *known |= acts;
   } else {

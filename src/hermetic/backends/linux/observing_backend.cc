@@ -146,11 +146,21 @@ class ObservedRun final : public Run {
       if (errno != ENOENT && errno != EINTR) listener_.reset();
       return;
     }
-    if (!hear_address(question)) (void)observer_.hear(question, nullptr);
+    if (!hear_address(question))
+      for (const AskedPath& asked : observer_.hear(question, nullptr))
+        if (asked.operation == Operation::Execute) tell_program(asked.path);
     seccomp_notif_resp response = {};
     response.id = question.id;
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+  }
+
+  // Each program once, when it is first asked for.
+  void tell_program(const std::string& path) {
+    events_.on_event({.kind = Event::Kind::Process,
+                      .since_start = Clock::now() - started_,
+                      .act = "execute",
+                      .subject = path});
   }
 
   // Addresses, and the names that a name server is asked for. True if it was a call of the network.
