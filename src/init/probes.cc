@@ -35,11 +35,13 @@ constexpr Address kNobodysDatagrams = {.port = {0, 9}, .host = {192, 0, 2, 1}};
 constexpr Address kNameServer = {.port = {0, 53}, .host = {127, 0, 0, 1}};
 constexpr std::uint8_t kNobody6[kAddress6Bytes] = {
     kInternet6, 0, 0, 80, 0, 0, 0, 0, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-// Where is hermetic-probe.invalid? RFC 6761: nowhere.
-constexpr std::uint8_t kQuestion[] = {0,   7,   1,   0,   0,   1,   0,   0,   0,   0,
-                                      0,   0,   14,  'h', 'e', 'r', 'm', 'e', 't', 'i',
-                                      'c', '-', 'p', 'r', 'o', 'b', 'e', 7,   'i', 'n',
-                                      'v', 'a', 'l', 'i', 'd', 0,   0,   1,   0,   1};
+// Where is KEY.hermetic-probe.invalid? The digits stand from kKeyPlace on.
+constexpr std::size_t kKeyPlace = 13;
+constexpr std::size_t kKeyDigits = 16;
+constexpr std::uint8_t kQuestion[] = {
+    0,   7,   1,   0,   0,   1,   0,   0,   0,   0,   0,   0,   16,  '0', '0', '0', '0', '0', '0',
+    '0', '0', '0', '0', '0', '0', '0', '0', '0', '0', 14,  'h', 'e', 'r', 'm', 'e', 't', 'i', 'c',
+    '-', 'p', 'r', 'o', 'b', 'e', 7,   'i', 'n', 'v', 'a', 'l', 'i', 'd', 0,   0,   1,   0,   1};
 
 class Probes {
  public:
@@ -121,7 +123,12 @@ class Probes {
     const long socket = connected(kNameServer);
     if (socket < 0) return false;
     bool answered = false;
-    if (call(__NR_write, socket, address(kQuestion), sizeof kQuestion) > 0) {
+    std::uint8_t question[sizeof kQuestion];
+    for (std::size_t i = 0; i < sizeof kQuestion; ++i) question[i] = kQuestion[i];
+    auto key = static_cast<std::uint64_t>(targets_.key);
+    for (std::size_t i = kKeyDigits; i-- > 0; key >>= 4U)
+      question[kKeyPlace + i] = static_cast<std::uint8_t>("0123456789abcdef"[key & 0xFU]);
+    if (call(__NR_write, socket, address(question), sizeof question) > 0) {
       pollfd watched = {.fd = static_cast<int>(socket), .events = POLLIN, .revents = 0};
       const __kernel_timespec while_longer = {.tv_sec = 0, .tv_nsec = 200'000'000};
       call(__NR_ppoll, address(&watched), 1, address(&while_longer), 0, 8);

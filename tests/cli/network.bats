@@ -116,3 +116,11 @@ EOF
   [[ $output == *'denied by 192.0.2.0/24 of network: hosts (--allow-host): all 32 sockets that a run has for allowed destinations are in use; to allow it: fewer destinations in one run, or more open files'* ]]
   [[ $output != *'Too many open files'* ]]
 }
+
+@test "what the proof of a sandbox asks for is not the command's" {
+  for user in $(users); do
+    run -0 hermetic_as "$user" run --prove --allow-host 127.0.0.1:41113 --on-violation fail --events - -- /bin/true
+    [[ $output == *'"kind":"ended"'* ]]
+    [[ $output != *hermetic-probe* ]]
+  done
+}

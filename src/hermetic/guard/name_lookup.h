@@ -38,6 +38,7 @@ class NameLookup {
   NameLookup(Poller& poller, HostTable hosts, ResolverSettings settings)
       : poller_(poller), hosts_(std::move(hosts)), settings_(std::move(settings)) {}
 
+  [[nodiscard]] const HostTable& hosts() const { return hosts_; }
   // `name` is in lower case. Told once: at once, if the answer is known.
   void find(const std::string& name, Done done);
   [[nodiscard]] std::optional<Clock::time_point> due() const;

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
@@ -159,6 +160,16 @@ NetworkGuard::Answer NetworkGuard::State::prepare(const Address& given, std::uin
   const std::optional<std::uint16_t> asked = port == 0 ? std::nullopt : std::optional(port);
   const HostRule* rule = target.name.empty() ? rule_for_address(options_.policy, address, asked)
                                              : rule_for_name(options_.policy, target.name, asked);
+  // Who reads /etc/hosts asks no nameserver, and names the address that we would dial.
+  if (options_.shows_host_file && rule == nullptr && target.name.empty() && !is_loopback(address)) {
+    for (const auto& [name, addresses] : lookup_.hosts()) {
+      if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) continue;
+      rule = rule_for_name(options_.policy, name, asked);
+      if (rule == nullptr) continue;
+      target.name = name;
+      break;
+    }
+  }
   // The guard is every nameserver, unless a rule names one as such.
   if (port == kDnsPort && (rule == nullptr || rule->port != kDnsPort)) {
     const Result<void> opened = open_resolver(address, protocol);

@@ -40,6 +40,7 @@ class NetworkGuard {
     guard::Tell tell = {};
     // Knows whose connections and questions they are. Called by serve() as they come.
     guard::FindWho find_who = {};
+    bool shows_host_file = false;        // the command reads the host's own /etc/hosts
     std::size_t most_connections = 256;  // at a time; others wait to be accepted
     std::size_t most_flows = 256;        // of datagrams; the oldest makes room
     std::uint64_t most_bytes = guard::ByteBudget::kUnlimited;  // both ways; none beyond goes on

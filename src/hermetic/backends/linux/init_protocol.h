@@ -15,6 +15,9 @@ inline constexpr int kInitSocket = 3;  // the descriptor that init finds it unde
 // What must fail inside, and is tried there before the command runs. Bits of InitConfig::probes.
 enum class Probe : std::uint32_t { Tcp, Udp, Dns, Ring, Vsock, Listen, Secret, Input };
 inline constexpr std::uint32_t kProbeCount = 8;
+// A name below it is asked for: the key of the run in 16 hexadecimal digits, so that the question
+// is known for the probe's, and no command can ask it. RFC 6761: it is nowhere.
+inline constexpr char kProbeDomain[] = "hermetic-probe.invalid";  // NOLINT(*-avoid-c-arrays)
 
 // The first message to init: this header, then `filter_count` BPF instructions of 8 bytes, then
 // `observer_count` more, then the directory, the secret and the input, each with its closing NUL.

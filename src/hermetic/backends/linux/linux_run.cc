@@ -27,6 +27,7 @@
 #include "hermetic/backends/linux/limited_monitor.h"
 #include "hermetic/backends/linux/proof.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
+#include "hermetic/backends/linux/socket_path.h"
 #include "hermetic/backends/linux/standard_streams.h"
 #include "hermetic/backends/linux/watch.h"
 #include "hermetic/guard/network_guard.h"
@@ -108,9 +109,7 @@ class LinuxRun final : public Run {
     TRY(deliver());
     const Usage usage = reap_and_count(end);
     for (Capture& capture : captures_) capture.drain_rest(options_.capture_bytes.value_or(0));
-    Outcome outcome;
-    outcome.ending = ending();
-    outcome.usage = usage;
+    Outcome outcome{.ending = ending(), .usage = usage};
     if (options_.prove) outcome.probes = results_of(proof_.wanted());
     if (watch_) watch_->finish(outcome);
     outcome.standard_output = std::move(captures_[0].kept);
@@ -176,6 +175,8 @@ class LinuxRun final : public Run {
              [this](const guard::Arrival& arrival) {
                return watch_ ? watch_->who_came(arrival) : guard::Who{};
              },
+         .shows_host_file =
+             find_in_view(plan_, "/etc/hosts").rule.starts_with(to_string(ViewEntry::Kind::Input)),
          .most_bytes = plan_.limits.network_bytes.value_or(guard::ByteBudget::kUnlimited)},
         std::move(sockets)));
     return {};

@@ -19,6 +19,7 @@
 #include "hermetic/backends/linux/caller_book.h"
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/backends/linux/proof.h"
 #include "hermetic/guard/network_guard.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
@@ -52,6 +53,8 @@ class NetworkObserver {
   };
   [[nodiscard]] Heard hear(const seccomp_notif& question, ProcessReader& processes);
   void credit(const Asker& asker, std::string who);
+  // Is it the name that the proof of the sandbox asks for, which no command knows?
+  [[nodiscard]] bool is_probe(const std::string& name) const { return name == name_of_probe(key_); }
   [[nodiscard]] std::string rule_called(const std::string& rule) const {
     return plan_.rule_called(rule);
   }

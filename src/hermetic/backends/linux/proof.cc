@@ -53,6 +53,12 @@ std::uint32_t network_probes(const NetworkPolicy& network) {
       if (network.can_reach("192.0.2.1", 80) || network.can_reach("2001:db8::1", 80))
         probes &= ~bit(Probe::Tcp);
       if (network.can_reach("192.0.2.1", 9)) probes &= ~bit(Probe::Udp);
+      // Where the name may be looked up, an answer says nothing.
+      const std::string name = name_of_probe(0);
+      if (std::any_of(network.hosts.begin(), network.hosts.end(), [&](const HostRule& rule) {
+            return network.can_reach(name, rule.port.value_or(1));
+          }))
+        probes &= ~bit(Probe::Dns);
       return probes;
     }
     case Mode::Host: return 0;
@@ -109,6 +115,10 @@ void Proof::forget() {
   if (!secret_.empty()) (void)::unlink(secret_.c_str());
   secret_.clear();
   locked_.reset();
+}
+
+std::string name_of_probe(std::uint64_t key) {
+  return fmt::format("{:016x}.{}", key, kProbeDomain);
 }
 
 std::vector<NegativeControl> results_of(std::uint32_t tried) {

@@ -41,6 +41,9 @@ class Proof {
 // The secrets of this user that killed runs have left. Returns their paths.
 std::vector<std::string> remove_abandoned_secrets();
 
+// What the probe asks a name server for in a run with this key.
+[[nodiscard]] std::string name_of_probe(std::uint64_t key);
+
 [[nodiscard]] std::vector<NegativeControl> results_of(std::uint32_t tried);
 // "tcp, dns"
 [[nodiscard]] std::string names_of(std::uint32_t probes);

@@ -295,6 +295,7 @@ void Watch::finish(Outcome& outcome) {
 }
 
 void Watch::hear_guard(Event event, const guard::Who& who) {
+  if (network_.is_probe(event.subject)) return;
   event.rule = network_.rule_called(event.rule);
   event.processes = who.processes;
   Violation violation{.act = event.act,
