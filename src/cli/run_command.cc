@@ -174,6 +174,10 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
                            arguments.has("--explain") ? kExplained : kUsually);
       !denied.empty() && !arguments.has("--quiet"))
     complain({.message = denied});
+  if (const std::string refused =
+          refusal_report(outcome.refused_calls, arguments.has("--explain"), redaction);
+      !refused.empty() && !arguments.has("--quiet"))
+    complain({.message = refused});
   if (arguments.has("--explain")) {
     const std::string denied = explain_denied(outcome, redaction);
     if (!denied.empty())

@@ -61,4 +61,24 @@ std::string violation_report(const std::vector<Violation>& violations, OnViolati
   return text;
 }
 
+std::string refusal_report(const std::vector<RefusedCall>& calls, bool all,
+                           const Redaction& redaction) {
+  std::string text;
+  for (const RefusedCall& call : calls) {
+    const bool is_table = call.call == "i386" || call.call == "x32" || call.call == "arm";
+    if (!is_table && !all) continue;
+    const std::string program =
+        printable(redaction.clean(call.by.empty() ? "a process that is gone" : call.by));
+    if (!text.empty()) text += '\n';
+    text += is_table ? fmt::format(
+                           "an {} program was refused: {}: a sandbox has the system calls of "
+                           "this machine only; build it for those",
+                           call.call, program)
+                     : fmt::format("the system call {} was refused: {} (system-calls-filtered)",
+                                   call.call, program);
+    if (all && call.count > 1) text += fmt::format(", {} times", call.count);
+  }
+  return text;
+}
+
 }  // namespace hermetic::cli

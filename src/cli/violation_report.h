@@ -8,6 +8,7 @@
 
 #include "hermetic/record/redaction.h"
 #include "hermetic/run/event.h"
+#include "hermetic/run/outcome.h"
 #include "hermetic/spec/draft.h"
 
 namespace hermetic::cli {
@@ -17,5 +18,9 @@ namespace hermetic::cli {
 [[nodiscard]] std::string violation_report(const std::vector<Violation>& violations,
                                            OnViolation policy, const Redaction& redaction,
                                            std::size_t most);
+
+// "" if there was nothing. Programs of another machine's kind always, single calls with `all`.
+[[nodiscard]] std::string refusal_report(const std::vector<RefusedCall>& calls, bool all,
+                                         const Redaction& redaction);
 
 }  // namespace hermetic::cli

@@ -303,3 +303,22 @@ except OSError: pass'
   [[ $output == *'resolve [redacted:DEMO_KEY].example.org'* ]]
   [[ $output != *verysecretword.* ]]
 }
+
+@test "a program for another table of system calls is refused by name" {
+  [ "$(uname -m)" = x86_64 ] || skip 'there is no such table here'
+  # shellcheck disable=SC2016 # what is quoted is in C
+  printf 'int main(void) { long r = 20; __asm__ volatile("int $0x80" : "+a"(r)); return r > 0; }\n' >old.c
+  cc -o old old.c
+  run -0 ./old || [ "$status" -eq 1 ]
+  run -0 "$HERMETIC_PROGRAM" run --input "$PWD" --events old.jsonl --json old.json -- "$PWD/old"
+  [[ $output == *"an i386 program was refused: $PWD/old"* ]]
+  [ "$(told old.jsonl call act subject verdict rule who)" = "refuse i386 deny system-calls-filtered $PWD/old" ]
+  [ "$(python3 -c 'import json; print(*json.load(open("old.json"))["refused_calls"][0].values())')" = "i386 1 $PWD/old" ]
+  # One call that the filter refuses, of an ordinary program.
+  call='import ctypes; ctypes.CDLL(None).syscall(250, 0, 0, 0, 0, 0)'
+  run -0 "$HERMETIC_PROGRAM" run --events call.jsonl -- /usr/bin/python3 -c "$call; $call"
+  [[ $output != *keyctl* ]]
+  [ "$(told call.jsonl call subject)" = keyctl ]
+  run -0 "$HERMETIC_PROGRAM" run --explain -- /usr/bin/python3 -c "$call; $call"
+  [[ $output == *'the system call keyctl was refused: /usr/bin/python3'*', 2 times'* ]]
+}

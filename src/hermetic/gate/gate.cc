@@ -111,6 +111,17 @@ std::vector<Breach> all_breaches(const Step& step, const Policy& policy, const R
       policy.mode == Policy::Mode::Enforce && record.assurance == Assurance::Enforced;
   if (enforced) std::erase_if(acts, [](const NetworkAct& act) { return !is_for_the_gate(act); });
   for (Breach& breach : breaches_under(step, acts)) breaches.push_back(std::move(breach));
+  // Such a call reaches nothing. But a program that makes it cannot do its work here, or tries to
+  // get past whoever watches.
+  for (const RefusedCall& call : record.outcome.refused_calls)
+    if (call.call == "i386" || call.call == "x32" || call.call == "arm")
+      breaches.push_back(
+          {.rule_id = "refused-call",
+           .message = fmt::format("an {} program was refused, or one that calls the system as such",
+                                  call.call),
+           .chain = {printable(redaction.clean(call.by))},
+           .decided_by = "system-calls-filtered",
+           .count = call.count});
   if (record.survivors != 0)
     breaches.push_back(
         {.rule_id = "residue",

@@ -79,6 +79,10 @@ std::string outcome_as_json(const Plan& plan, const Outcome& outcome, int exit_c
   document["violations"] = json::array();
   for (const Violation& violation : outcome.violations)
     document["violations"].push_back(violation_as_json(violation, redaction));
+  for (const RefusedCall& call : outcome.refused_calls)
+    document["refused_calls"].push_back({{"call", call.call},
+                                         {"program", printable(redaction.clean(call.by))},
+                                         {"count", call.count}});
   document["probes"] = json::array();
   for (const NegativeControl& probe : outcome.probes)
     document["probes"].push_back(

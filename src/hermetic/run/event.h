@@ -59,6 +59,7 @@ struct Event {
     File,      // `act` is "read", "write" or "execute"; `subject` the path
     Process,   // `act` is "execute" or "fork"; `subject` the program, or the one that is copied
     Limit,     // `act` is the limit that was exceeded; `subject` its value
+    Call,      // `act` is "refuse"; `subject` the system call, which the filter has refused
     Traffic,   // `act` is "sent" or "received"; `subject` the destination, `amount` the bytes
     Lost,      // `amount` events could not be recorded; `detail` says why
     Stopping,  // it was asked to end: by a limit, a violation or the caller
@@ -89,6 +90,7 @@ struct Event {
     case Event::Kind::File: return "file";
     case Event::Kind::Process: return "process";
     case Event::Kind::Limit: return "limit";
+    case Event::Kind::Call: return "call";
     case Event::Kind::Traffic: return "traffic";
     case Event::Kind::Lost: return "lost";
     case Event::Kind::Stopping: return "stopping";

@@ -84,6 +84,15 @@ struct DeniedPath {
   friend bool operator==(const DeniedPath&, const DeniedPath&) = default;
 };
 
+// System calls that the filter refused, of one program.
+struct RefusedCall {
+  std::string call;  // "keyctl", or "i386" or "x32" for a whole table of them
+  std::string by;    // the program
+  std::uint64_t count = 1;
+
+  friend bool operator==(const RefusedCall&, const RefusedCall&) = default;
+};
+
 // It was tried inside, before the command, and failed as it must. One that
 // succeeds leaves no outcome: nothing is run.
 struct NegativeControl {
@@ -109,6 +118,7 @@ struct Outcome {
   std::vector<AskedPath> asked;              // if it was observed; sorted
   std::vector<DeniedPath> denied;            // if it was looked at; in the order of asking
   std::uint64_t more_denied = 0;             // beyond those
+  std::vector<RefusedCall> refused_calls;    // in the order of the first attempts
   std::vector<std::string> asked_variables;  // if it was observed; sorted
   Captured standard_output;                  // if it was captured
   Captured standard_error;

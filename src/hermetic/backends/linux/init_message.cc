@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "hermetic/backends/linux/network_observer.h"
+#include "hermetic/backends/linux/refused_calls.h"
 #include "hermetic/backends/linux/seccomp_filter.h"
 #include "hermetic/backends/linux/watch.h"
 
@@ -33,8 +35,9 @@ std::uint8_t terminal_place(const Facts& facts) {
 
 std::string init_message(const Plan& plan, const Facts& facts) {
   std::vector<sock_filter> filter = seccomp_filter(plan, facts.program_key);
-  if (facts.watched.network) filter = exempt_from(filter);
-  const std::vector<sock_filter> observer = watch_filter(facts.watched, facts.program_key);
+  const std::vector<unsigned> refused = told_calls(filter);
+  if (facts.watched.network) filter = exempt_from(filter, refused);
+  const std::vector<sock_filter> observer = watch_filter(facts.watched, facts.program_key, refused);
   const InitConfig config{
       .filter_count = static_cast<std::uint32_t>(filter.size()),
       .observer_count = static_cast<std::uint32_t>(observer.size()),

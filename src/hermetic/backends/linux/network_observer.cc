@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/audit.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,6 +13,7 @@
 #include <cstddef>
 
 #include "hermetic/backends/linux/filter_program.h"
+#include "hermetic/backends/linux/refused_calls.h"
 #include "hermetic/backends/linux/socket_path.h"
 #include "hermetic/base/file_tree.h"
 #include "hermetic/guard/dns_message.h"
@@ -452,15 +452,9 @@ std::vector<sock_filter> network_observer_filter(std::uint64_t key, bool sockets
   return program;
 }
 
-std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter) {
-#if defined(__x86_64__)
-  constexpr unsigned kThisArchitecture = AUDIT_ARCH_X86_64;
-#else
-  constexpr unsigned kThisArchitecture = AUDIT_ARCH_AARCH64;
-#endif
-  // The numbers are other calls on another architecture, which the filter refuses.
-  std::vector<sock_filter> program = {load(offsetof(seccomp_data, arch)),
-                                      if_equal(kThisArchitecture, 0, 5), load(kNumber)};
+std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter,
+                                     const std::vector<unsigned>& refused) {
+  std::vector<sock_filter> program = exempt_refused_calls(refused);
   for (const int call : {SYS_socket, SYS_io_uring_setup})
     add_block(program, call, {answer(SECCOMP_RET_ALLOW)});
   program.insert(program.end(), filter.begin(), filter.end());

@@ -53,6 +53,7 @@ class NetworkObserver {
   };
   [[nodiscard]] Heard hear(const seccomp_notif& question, ProcessReader& processes);
   void credit(const Asker& asker, std::string who);
+  [[nodiscard]] const std::vector<sock_filter>& filter() const { return filter_; }
   // Is it the name that the proof of the sandbox asks for, which no command knows?
   [[nodiscard]] bool is_probe(const std::string& name) const { return name == name_of_probe(key_); }
   [[nodiscard]] std::string rule_called(const std::string& rule) const {
@@ -114,7 +115,9 @@ class NetworkObserver {
                                                                bool sockets = true,
                                                                bool questions = false);
 
-// `filter`, but for the calls that are asked about and decided upon by hermetic.
-[[nodiscard]] std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter);
+// `filter`, but for the calls that are asked about and decided upon by hermetic: those of
+// told_calls(), too.
+[[nodiscard]] std::vector<sock_filter> exempt_from(const std::vector<sock_filter>& filter,
+                                                   const std::vector<unsigned>& refused);
 
 }  // namespace hermetic::linux_backend

@@ -108,11 +108,15 @@ std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options) {
   return events;
 }
 
-std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key) {
+std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key,
+                                      const std::vector<unsigned>& refused) {
   std::vector<sock_filter> program;
+  if (watched.network) program = refused_calls_filter(refused);
+  bool has_answer = false;
   const auto go_on_with = [&](const std::vector<sock_filter>& part) {
-    if (!program.empty()) program.pop_back();  // its last answer, which allows
+    if (has_answer) program.pop_back();  // its last answer, which allows
     program.insert(program.end(), part.begin(), part.end());
+    has_answer = true;
   };
   if (watched.network) go_on_with(network_observer_filter(key, watched.sockets, watched.questions));
   if (watched.processes) go_on_with(process_filter());
@@ -131,6 +135,7 @@ Watch::Watch(UniqueFd listener, NetworkObserver network, Options options)
       network_(std::move(network)),
       options_(std::move(options)),
       processes_(options_.init) {
+  if (options_.watched.network) refused_.emplace(network_.filter());
   (void)::ioctl(listener_.get(), kNotificationFlags, kTakeTurns);
 }
 
@@ -157,6 +162,10 @@ void Watch::answer_one() {
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   hold_ = false;
   processes_.next_question();
+  if (hear_refused(question, answer)) {
+    (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    return;
+  }
   if (options_.watched.network) hear_network(question, answer);
   if (options_.watched.processes) hear_process(question);
   if (options_.watched.files) hear_files(question);
@@ -168,6 +177,20 @@ void Watch::answer_one() {
   note({.act = "close", .subject = "sockets that keep hermetic waiting", .rule = "network-watched"},
        {});
   listener_.reset();
+}
+
+// True if that is all there is to the call: its number means another call elsewhere.
+bool Watch::hear_refused(const seccomp_notif& question, seccomp_notif_resp& answer) {
+  if (!refused_ || !refused_->is_asked(question.data)) return false;
+  const int error = refused_->answer(question.data);
+  if (error == 0) return false;
+  answer.flags = 0;
+  answer.error = error;
+  if (std::optional<Event> event = refused_->hear(
+          question.data, who(question, options_.is_heard ? Who::Chain : Who::Caller));
+      event && options_.is_heard)
+    options_.tell(*std::move(event));
+  return true;
 }
 
 // Who it was is known only as long as the call waits: the number may be another's afterwards.
@@ -291,6 +314,7 @@ void Watch::finish(Outcome& outcome) {
   outcome.asked = files_.asked();
   outcome.denied = std::move(denied_);
   outcome.more_denied = more_denied_;
+  if (refused_) outcome.refused_calls = refused_->take();
   outcome.violations = std::move(violations_);
 }
 

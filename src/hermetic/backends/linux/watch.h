@@ -17,6 +17,7 @@
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/network_observer.h"
 #include "hermetic/backends/linux/process_reader.h"
+#include "hermetic/backends/linux/refused_calls.h"
 #include "hermetic/base/unique_fd.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/backend.h"
@@ -39,7 +40,9 @@ struct Watched {
 [[nodiscard]] std::vector<Event> coverage_of(const Plan& plan, const RunOptions& options);
 
 // The filter that asks. `key` as in network_observer_filter().
-[[nodiscard]] std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key);
+// `refused` are the calls of told_calls().
+[[nodiscard]] std::vector<sock_filter> watch_filter(const Watched& watched, std::uint64_t key,
+                                                    const std::vector<unsigned>& refused = {});
 
 // Is this a descriptor that seccomp(2) gave?
 [[nodiscard]] bool is_listener(int descriptor);
@@ -89,6 +92,8 @@ class Watch {
   [[nodiscard]] std::vector<ProcessFacts> who(const seccomp_notif& question, Who asked);
   void note(Violation violation, const std::vector<ProcessFacts>& who);
 
+  bool hear_refused(const seccomp_notif& question, seccomp_notif_resp& answer);
+
   UniqueFd listener_;
   bool hold_ = false;  // the call that is being heard
   NetworkObserver network_;
@@ -102,6 +107,7 @@ class Watch {
   Options options_;
   ProcessReader processes_;
   CallerBook callers_;
+  std::optional<RefusedCalls> refused_;
   std::vector<Violation> violations_;
   std::size_t violation_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, std::size_t> places_;  // by subject and who
