@@ -56,6 +56,7 @@ class OptionReader {
     if (name == "--pass-env") return (void)draft_.environment.pass.insert(value), Result<void>();
     if (name == "--network") return network(value);
     if (name == "--allow-host") return allow_host(value);
+    if (name == "--allow-unix-socket") return allow_unix_socket(value);
     if (name == "--dir") return assign(draft_.directory, absolute_path(value));
     if (name == "--timeout") return assign(draft_.limits.wall_time, parse_duration(value));
     if (name == "--idle-time") return assign(draft_.limits.idle_time, parse_duration(value));
@@ -133,6 +134,11 @@ class OptionReader {
     return {};
   }
 
+  Result<void> allow_unix_socket(const std::string& value) {
+    draft_.unix_sockets.insert(TRY(absolute_path(value)));
+    return {};
+  }
+
   Result<void> on_violation(const std::string& value) {
     for (const OnViolation policy : {OnViolation::Report, OnViolation::Fail, OnViolation::Kill})
       if (value == to_string(policy)) return (void)(draft_.on_violation = policy), Result<void>();
@@ -200,6 +206,7 @@ std::vector<Option> spec_options() {
       {"--pass-env", "NAME", "take a variable from the caller"},
       {"--network", "MODE", "none (default), loopback, or host (the caller's, not hermetic)"},
       {"--allow-host", "HOST[:PORT]", "allow one host, *.domain or address range"},
+      {"--allow-unix-socket", "PATH", "allow a Unix socket that leads out of the sandbox"},
       {"--dir", "PATH", "start in PATH"},
       {"--timeout", "TIME", "end the run after TIME, such as 2s or 1h30m"},
       {"--idle-time", "TIME", "end the run when it has neither written nor computed for TIME"},

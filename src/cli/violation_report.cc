@@ -36,8 +36,14 @@ std::string remedy_for(std::string_view act, std::string_view subject) {
 std::string violation_report(const std::vector<Violation>& violations, OnViolation policy,
                              const Redaction& redaction, std::size_t most) {
   if (violations.empty()) return "";
+  const auto is_open = [](const Violation& violation) {
+    return violation.act == "bind" && violation.rule == kUnixSocketsRule;
+  };
   std::string text =
-      "this run was not hermetic: the command tried to reach what is not allowed, and was denied:";
+      std::any_of(violations.begin(), violations.end(), is_open)
+          ? "this run was not hermetic: the command did what is not allowed:"
+          : "this run was not hermetic: the command tried to reach what is not allowed, and was "
+            "denied:";
   const std::size_t shown = std::min(most, violations.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Violation& violation = violations[i];
@@ -46,12 +52,12 @@ std::string violation_report(const std::vector<Violation>& violations, OnViolati
     const std::string subject = redaction.clean(violation.subject);
     const std::string reason =
         violation.reason.empty() ? "" : ": " + redaction.clean(violation.reason);
-    text +=
-        fmt::format("\n  {} {}{}\n    by {}\n    denied by {}{}; to allow it: {}", violation.act,
-                    printable(subject), times, printable(redaction.clean(violation.detail)),
-                    printable(violation.rule), printable(reason),
-                    violation.remedy.empty() ? remedy_for(violation.act, subject)
-                                             : printable(violation.remedy));
+    text += fmt::format("\n  {} {}{}\n    by {}\n    {} {}{}; to allow it: {}", violation.act,
+                        printable(subject), times, printable(redaction.clean(violation.detail)),
+                        is_open(violation) ? "not refused, and against" : "denied by",
+                        printable(violation.rule), printable(reason),
+                        violation.remedy.empty() ? remedy_for(violation.act, subject)
+                                                 : printable(violation.remedy));
   }
   if (shown < violations.size())
     text +=

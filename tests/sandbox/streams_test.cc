@@ -118,6 +118,7 @@ TEST(Streams, OneThatWasGivenAwayDoesNotHoldTheRunUp) {
                      "import socket\ns=socket.socket(socket.AF_UNIX)\ns.connect('" + name +
                          "')\nsocket.send_fds(s,[b'x'],[1])\nprint('given')"})
               .input(dir / "in")
+              .unix_socket(name)
               .limits({.wall_time = std::chrono::seconds(20)}));
   EXPECT_EQ(outcome.ending, Ending(Exited{0})) << outcome.standard_error.text;
   EXPECT_EQ(outcome.standard_output.text, "given\n");

@@ -93,6 +93,7 @@ class Spec:
     outputs: Sequence[TreeLike] = ()
     temps: Sequence[TreeLike] = ()
     network: Union[None, str, Sequence[str]] = None
+    unix_sockets: Optional[Sequence[str]] = None
     env: Mapping[str, PathLike] = dataclasses.field(default_factory=dict)
     pass_env: Sequence[str] = ()
     limits: Union[None, str, Mapping[str, Any]] = None
@@ -179,7 +180,7 @@ class Spec:
     def _settings(self) -> Dict[str, Any]:
         """The keys of a spec file that are no paths, words or variables."""
         said: Dict[str, Any] = {}
-        for name in ("network", "identity", "hostname", "on_violation", "strict_outputs",
+        for name in ("network", "unix_sockets", "identity", "hostname", "on_violation", "strict_outputs",
                      "allow_nested_namespaces", "own_uptime", "allow_unsandboxed"):
             if getattr(self, name) is not None:
                 value = getattr(self, name)

@@ -246,6 +246,7 @@ Result<Plan> make_plan(const Spec& spec, const Capabilities& capabilities) {
   plan.network = spec.network;
   plan.network_rule = network_rule_of(spec);
   plan.host_rules = host_rules_of(spec);
+  plan.unix_sockets = spec.unix_sockets;
   plan.limits = spec.limits;
   plan.process = spec.process;
   plan.identity = spec.identity;

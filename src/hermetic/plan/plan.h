@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,7 @@ struct Plan {
   std::string network_rule;  // what it is called in events: "network: none (hermetic.yaml:7:3)"
   // The rules of a list, by their text: "example.org of network: hosts (hermetic.yaml:8:5)".
   std::map<std::string, std::string> host_rules;
+  std::set<std::string> unix_sockets;  // that may lead out of the sandbox
   ResourceLimits limits;
   ProcessPolicy process;
   Identity identity = Identity::Builder;

@@ -97,7 +97,7 @@ std::string plan_as_json(const Plan& plan) {
   for (const std::string& word : plan.command) command.push_back(text_of(word));
   json environment = json::object();
   for (const auto& [name, value] : plan.environment) environment[text_of(name)] = text_of(value);
-  const json document = {
+  json document = {
       {"version", 1},
       {"backend", text_of(plan.backend)},
       {"spec_digest", "sha256:" + text_of(plan.spec_digest)},
@@ -118,6 +118,10 @@ std::string plan_as_json(const Plan& plan) {
       {"clauses", std::move(clauses)},
       {"hermetic", plan.hermetic()},
   };
+  if (!plan.unix_sockets.empty()) {
+    json& sockets = document["unix_sockets"] = json::array();
+    for (const std::string& path : plan.unix_sockets) sockets.push_back(text_of(path));
+  }
   // All but ASCII is escaped: a terminal obeys some characters beyond it.
   constexpr bool kOnlyAscii = true;
   return document.dump(2, ' ', kOnlyAscii) + "\n";

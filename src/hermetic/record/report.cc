@@ -33,13 +33,19 @@ std::string rule_of(std::string_view act) {
 }
 
 std::string sentence(std::string_view act, std::string_view subject) {
+  // Of the others, whoever is denied it has only tried.
+  if (subject.starts_with('/') && (act == "listen" || act == "bind"))
+    return fmt::format("it made the Unix socket {}, which processes outside can reach", subject);
   if (act == "listen" || act == "bind") return fmt::format("listening on {} was denied", subject);
   if (act == "resolve") return fmt::format("looking up {} was denied", subject);
   if (act == "socket") return fmt::format("a socket of the kind {} was denied", subject);
   if (act == "close") return fmt::format("{} were closed", subject);
   if (act == "more") return fmt::format("more {} were denied", subject);
   if (is_one_of(act, {"connect", "send", "sendto", "sendmsg", "sendmmsg"}))
-    return fmt::format("{} to {} was denied", act, subject);
+    return subject.starts_with('/')
+               ? fmt::format("{} to the Unix socket {}, whose other end is outside, was denied",
+                             act, subject)
+               : fmt::format("{} to {} was denied", act, subject);
   return fmt::format("{} {} was denied", act, subject);
 }
 

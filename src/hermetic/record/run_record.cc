@@ -60,7 +60,9 @@ void RunRecorder::on_event(const Event& event) {
       break;
     case Event::Kind::Network: {
       processes_.add(event);
-      if (event.endpoint && event.endpoint->family == "unix") break;  // a file, as such
+      // A file, as such, unless it leads out of the sandbox.
+      if (event.endpoint && event.endpoint->family == "unix" && event.rule != kUnixSocketsRule)
+        break;
       std::string key = likeness(event);
       if (const auto found = attempts_.find(key); found != attempts_.end()) {
         ++found->second.count;

@@ -13,7 +13,8 @@
 
 namespace hermetic {
 
-// The command tried what the spec does not allow. The attempt failed; this says that it was made.
+// The command tried what the spec does not allow. The attempt failed, but for a Unix socket that
+// the command serves where processes outside can reach it; this says that it was made.
 struct Violation {
   std::string act;          // "connect", "open", "limit"…
   std::string subject;      // the path, address or limit
@@ -106,6 +107,9 @@ struct Event {
   }
   return "";
 }
+
+// The rule of an event or violation about a Unix socket whose other end is, or may be, outside.
+inline constexpr std::string_view kUnixSocketsRule = "unix_sockets";
 
 // Hears what happens while a command runs. Called from the thread that is in Run::wait().
 class EventSink {

@@ -109,6 +109,7 @@ std::string Spec::canonical() const {
   write_process(json, process);
   json.key("strict_outputs").boolean(strict_outputs);
   write_trees(json, "temps", *this, TreeKind::Temp);
+  if (!unix_sockets.empty()) write_texts(json, "unix_sockets", unix_sockets);
   json.key("version").number(1);
   json.end_object();
   return json.str();

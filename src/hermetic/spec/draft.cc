@@ -78,6 +78,7 @@ Draft overlay(Draft base, const Draft& top) {
       base.declarations.push_back(declaration);
   }
   take(base.network, top.network);
+  base.unix_sockets.insert(top.unix_sockets.begin(), top.unix_sockets.end());
   for (const auto& [name, value] : top.environment.set) {
     base.environment.set[name] = value;
     base.environment.pass.erase(name);

@@ -53,6 +53,8 @@ struct Draft {
   std::optional<std::string> directory;
   std::vector<Declaration> declarations;
   std::optional<NetworkPolicy> network;
+  // Paths of Unix sockets that may lead out of the sandbox, to whoever serves or calls there.
+  std::set<std::string> unix_sockets;
   EnvironmentDraft environment;
   ResourceLimits limits;
   ProcessDraft process;

@@ -92,7 +92,7 @@ class DraftReader {
     std::string_view key;
     Result<void> (DraftReader::*read)(const YamlNode& node);
   };
-  static const std::array<Field, 17> kFields;
+  static const std::array<Field, 18> kFields;
 
   Result<void> read(const YamlEntry& entry, const Field& field) {
     return (this->*field.read)(entry.value);
@@ -110,6 +110,7 @@ class DraftReader {
   }
   Result<void> temps(const YamlNode& node) { return declarations(node, TreeKind::Temp, "temps"); }
   Result<void> network(const YamlNode& node);
+  Result<void> unix_sockets(const YamlNode& node);
   Result<void> environment(const YamlNode& node);
   Result<void> limits(const YamlNode& node);
   Result<void> process(const YamlNode& node);
@@ -143,13 +144,14 @@ class DraftReader {
   Draft draft_;
 };
 
-const std::array<DraftReader::Field, 17> DraftReader::kFields = {
+const std::array<DraftReader::Field, 18> DraftReader::kFields = {
     {{"command", &DraftReader::command},
      {"directory", &DraftReader::directory},
      {"inputs", &DraftReader::inputs},
      {"outputs", &DraftReader::outputs},
      {"temps", &DraftReader::temps},
      {"network", &DraftReader::network},
+     {"unix_sockets", &DraftReader::unix_sockets},
      {"environment", &DraftReader::environment},
      {"limits", &DraftReader::limits},
      {"process", &DraftReader::process},
@@ -229,6 +231,18 @@ Result<void> DraftReader::network(const YamlNode& node) {
     rules.push_back(written);
   }
   draft_.network = TRY(NetworkPolicy::allow_hosts(rules));
+  return {};
+}
+
+Result<void> DraftReader::unix_sockets(const YamlNode& node) {
+  TRY(reader_.check_list(node, "unix_sockets"));
+  Unique unique(reader_);
+  for (const YamlNode& item : node.items) {
+    std::string path = TRY(reader_.path(item, "unix_sockets"));
+    TRY(unique.add(path, item.place, "unix_sockets"));
+    draft_.unix_sockets.insert(std::move(path));
+  }
+  note("unix_sockets", node.place);
   return {};
 }
 

@@ -76,6 +76,7 @@ class Spec {
   NetworkPolicy network;
   Origin network_origin;                       // where that was written; not part of the value
   std::map<std::string, Origin> host_origins;  // of single rules, by their text; nor are these
+  std::set<std::string> unix_sockets;          // paths, as processes inside name them
   EnvironmentDraft environment;
   ResourceLimits limits;
   ProcessPolicy process;

@@ -264,6 +264,10 @@ SpecBuilder& SpecBuilder::own_uptime(bool own) {
   draft_.own_uptime = own;
   return *this;
 }
+SpecBuilder& SpecBuilder::unix_socket(std::string path) {
+  draft_.unix_sockets.insert(std::move(path));
+  return *this;
+}
 SpecBuilder& SpecBuilder::allow_nested_namespaces(bool allow) {
   draft_.allow_nested_namespaces = allow;
   return *this;
@@ -298,6 +302,8 @@ Result<Spec> SpecBuilder::build() const {
     if (origin.line > 0 && origin.source == spec.network_origin.source)
       spec.host_origins[to_string(rule)] = origin;
   }
+  for (const std::string& path : draft_.unix_sockets)
+    spec.unix_sockets.insert(TRY(normal_at(path, origin_of(draft_, "unix_sockets"))));
   spec.environment = draft_.environment;
   spec.limits = draft_.limits;
   const ProcessPolicy usual;

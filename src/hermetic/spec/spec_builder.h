@@ -48,6 +48,7 @@ class SpecBuilder {
   SpecBuilder& strict_outputs(bool strict = true);
   SpecBuilder& allow_nested_namespaces(bool allow = true);
   SpecBuilder& own_uptime(bool own = true);
+  SpecBuilder& unix_socket(std::string path);
   SpecBuilder& allow_unsandboxed(bool allow = true);
   // Puts `stronger` over what was said so far.
   SpecBuilder& overlay(const Draft& stronger);

@@ -128,6 +128,8 @@ std::string missing_act(const Spec& a, const Spec& b) {
   if (a.own_uptime && !b.own_uptime) return "know the uptime of the host";
   if (!a.allow_unsandboxed && b.allow_unsandboxed) return "run without a sandbox";
   if (a.identity == Identity::Builder && b.identity == Identity::Root) return "be root inside";
+  for (const std::string& path : b.unix_sockets)
+    if (!a.unix_sockets.contains(path)) return fmt::format("talk through the socket {}", path);
   for (const std::string& clause : b.give_up)
     if (!a.give_up.contains(clause)) return fmt::format("run without {}", clause);
   return "";

@@ -111,6 +111,7 @@ TEST(Canonical, EveryFieldIsPartOfIt) {
       {"strict_outputs", [](Draft& d) { d.strict_outputs = true; }},
       {"nested", [](Draft& d) { d.allow_nested_namespaces = true; }},
       {"own_uptime", [](Draft& d) { d.own_uptime = true; }},
+      {"unix_sockets", [](Draft& d) { d.unix_sockets = {"/run/server.sock"}; }},
       {"unsandboxed", [](Draft& d) { d.allow_unsandboxed = true; }},
       {"give_up", [](Draft& d) { d.give_up = {"memory-limit"}; }},
   };

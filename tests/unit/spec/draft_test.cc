@@ -49,6 +49,7 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   top.process = {1, 1, 1, false, false, false};
   top.identity = Identity::Root;
   top.hostname = "h";
+  top.unix_sockets = {"/run/a.sock"};
   top.on_violation = OnViolation::Kill;
   top.strict_outputs = true;
   top.allow_nested_namespaces = true;
@@ -73,6 +74,7 @@ TEST(Overlay, TakesEveryValueOfTheStronger) {
   EXPECT_EQ(result.strict_outputs, true);
   EXPECT_EQ(result.allow_nested_namespaces, true);
   EXPECT_EQ(result.own_uptime, true);
+  EXPECT_EQ(result.unix_sockets, top.unix_sockets);
   EXPECT_EQ(result.allow_unsandboxed, true);
   EXPECT_EQ(result.give_up, top.give_up);
   EXPECT_EQ(result.origins, top.origins);

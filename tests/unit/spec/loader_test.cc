@@ -63,6 +63,7 @@ limits: {memory: 4G, cpu_time: 1h, wall_time: 1h30m, processes: 128, file_size: 
 process: {max_children: 16, cpus: 2, nice: 7, kill_on_parent_exit: false, allow_fork: true, allow_exec: false}
 identity: root
 hostname: build-1.example
+unix_sockets: [/run/server.sock, $here/own.sock]
 on_violation: kill
 strict_outputs: true
 allow_nested_namespaces: false
@@ -100,6 +101,8 @@ TEST(ParseProject, ReadsEveryKey) {
   EXPECT_EQ(all.process.allow_exec, false);
   EXPECT_EQ(all.identity, Identity::Root);
   EXPECT_EQ(all.hostname, "build-1.example");
+  EXPECT_THAT(all.unix_sockets, SizeIs(2));
+  EXPECT_THAT(all.unix_sockets, Contains("/run/server.sock"));
   EXPECT_EQ(all.on_violation, OnViolation::Kill);
   EXPECT_EQ(all.strict_outputs, true);
   EXPECT_EQ(all.allow_nested_namespaces, false);
@@ -133,8 +136,8 @@ TEST(ParseProject, RemembersWhereValuesWereWritten) {
   const std::map<std::string, Origin> origins = draft(kEverything).origins;
   for (const char* key :
        {"command", "directory", "network", "limits.memory", "limits.cpu_weight", "identity",
-        "process.max_children", "process.allow_exec", "hostname", "on_violation", "strict_outputs",
-        "allow_nested_namespaces", "own_uptime", "allow_unsandboxed", "give_up",
+        "process.max_children", "process.allow_exec", "hostname", "unix_sockets", "on_violation",
+        "strict_outputs", "allow_nested_namespaces", "own_uptime", "allow_unsandboxed", "give_up",
         "give_up.memory-limit", "environment.CC", "environment.TERM"})
     EXPECT_THAT(origins, Contains(Key(key)));
   EXPECT_EQ(origins.at("directory"), (Origin{"h.yaml", 3, 12}));

@@ -103,6 +103,8 @@ TEST(Subsumes, NamesAnActThatOnlyTheOtherMayDo) {
             "outlive its caller");
   EXPECT_EQ(missing(usual_draft(), with(&Draft::allow_nested_namespaces, std::optional(true))),
             "make user namespaces");
+  EXPECT_EQ(missing(usual_draft(), usual_draft().unix_socket("/run/server.sock")),
+            "talk through the socket /run/server.sock");
   EXPECT_EQ(missing(usual_draft().own_uptime(), usual_draft()), "know the uptime of the host");
   EXPECT_EQ(missing(usual_draft(), with(&Draft::allow_unsandboxed, std::optional(true))),
             "run without a sandbox");

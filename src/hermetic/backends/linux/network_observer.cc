@@ -5,12 +5,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 
 #include "hermetic/backends/linux/filter_program.h"
 #include "hermetic/backends/linux/refused_calls.h"
@@ -38,6 +40,8 @@ int option_of(int socket, int option) {
 SocketKind kind_of(int socket) {
   const int family = option_of(socket, SO_DOMAIN);
   return {.is_internet = family == AF_INET || family == AF_INET6,
+          .is_unix = family == AF_UNIX,
+          .type = option_of(socket, SO_TYPE),
           .protocol = option_of(socket, SO_PROTOCOL)};
 }
 
@@ -172,6 +176,10 @@ void NetworkObserver::hear_socket(const seccomp_notif& question, const NetworkCa
 void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
                                   Heard& heard) const {
   if (call.unreadable != EPERM) heard.answer = -EFAULT;
+  // No namespace stands behind this one: what cannot be judged does not happen.
+  const bool may_be_unix = !socket || socket->is_unix;
+  if (may_be_unix && !heard.answer && plan_.network.mode != NetworkPolicy::Mode::Host)
+    heard.answer = -EACCES;
   const bool inbound =
       call.kind == CallKind::Bind || plan_.network.mode == NetworkPolicy::Mode::Host;
   if (socket && !socket->is_internet) return;
@@ -185,22 +193,42 @@ void NetworkObserver::hear_hidden(const NetworkCall& call, const std::optional<S
   heard.events.push_back(std::move(event));
 }
 
-// Of the network in name only: whoever listens there is in the view, or nobody.
-void NetworkObserver::hear_path(const seccomp_notif& question, const NetworkCall& call,
-                                Heard& heard) const {
-  if (call.kind != CallKind::Connect && call.kind != CallKind::Send) return;
-  Event event{.kind = Event::Kind::Network, .act = call.name};
-  event.subject = whole_path(static_cast<pid_t>(question.pid), call.address->path);
-  if (event.subject.empty()) return;
-  SocketPath found = find_in_view(plan_, event.subject);
-  // As of files: nobody lacks what is nowhere, and the C library looks for sockets that few have.
-  if (!found.in_view && !is_present(event.subject)) return;
-  event.verdict = found.in_view ? Verdict::Allow : Verdict::Deny;
-  event.rule = std::move(found.rule);
-  event.endpoint = Endpoint{
-      .family = family_name(AF_UNIX), .protocol = "", .address = "", .port = 0, .name = ""};
-  if (std::find(heard.events.begin(), heard.events.end(), event) == heard.events.end())
-    heard.events.push_back(std::move(event));
+// Whoever listens there is in the view, outside, or nowhere.
+void NetworkObserver::hear_path(const seccomp_notif& question, const NetworkCall& call, int type,
+                                Heard& heard) {
+  if (call.kind != CallKind::Connect && call.kind != CallKind::Send && call.kind != CallKind::Bind)
+    return;
+  const auto thread = static_cast<pid_t>(question.pid);
+  UnixObserver::Heard found = unix_.hear(thread, call, call.address->path, type);
+  if (found.answer) heard.answer = found.answer;
+  if (found.violation) heard.violations.push_back(*std::move(found.violation));
+  const bool watched = plan_.network.mode != NetworkPolicy::Mode::Host;
+  if (found.peer && watched && call.kind == CallKind::Connect)
+    heard.peer = PeerChecks::Expected{.thread = thread,
+                                      .descriptor = call.descriptor,
+                                      .path = *found.peer,
+                                      .is_allowed = unix_.is_allowed(*found.peer)};
+  if (found.event &&
+      std::find(heard.events.begin(), heard.events.end(), *found.event) == heard.events.end())
+    heard.events.push_back(*std::move(found.event));
+}
+
+void NetworkObserver::hear_listen(const seccomp_notif& question, const NetworkCall& call,
+                                  ProcessReader& processes, Heard& heard) {
+  const auto thread = static_cast<pid_t>(question.pid);
+  const auto socket = processes.descriptor_of(thread, call.descriptor);
+  if (!socket.is_open() || option_of(socket.get(), SO_DOMAIN) != AF_UNIX) return;
+  if (const auto who = processes.caller(thread); !who.empty()) unix_.note_listener(who.front().pid);
+  sockaddr_un name = {};
+  socklen_t size = sizeof name;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0 ||
+      size <= offsetof(sockaddr_un, sun_path))
+    return;
+  const std::string path(name.sun_path,
+                         ::strnlen(name.sun_path, size - offsetof(sockaddr_un, sun_path)));
+  UnixObserver::Heard found = unix_.hear_listen(thread, call, path);
+  if (found.violation) heard.violations.push_back(*std::move(found.violation));
+  if (found.event) heard.events.push_back(*std::move(found.event));
 }
 
 namespace {
@@ -259,9 +287,11 @@ void NetworkObserver::hear_call(const seccomp_notif& question, const NetworkCall
     // that could go there hears from us what it would hear from the kernel.
     const auto kind = kind_of_socket(question, call, processes);
     if (kind && kind->is_internet) heard.answer = -EAFNOSUPPORT;
-    if (!heard.answer && !address->path.empty()) hear_path(question, call, heard);
+    if (!heard.answer && !address->path.empty())
+      hear_path(question, call, kind ? kind->type : 0, heard);
     return;
   }
+  if (call.kind == CallKind::Listen) hear_listen(question, call, processes, heard);
   const std::optional<Attempt> attempt = attempt_of(question, call, address, processes);
   if (!attempt) return;
   Event event{.kind = Event::Kind::Network, .act = call.name};

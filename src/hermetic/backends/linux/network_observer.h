@@ -18,8 +18,10 @@
 
 #include "hermetic/backends/linux/caller_book.h"
 #include "hermetic/backends/linux/network_call.h"
+#include "hermetic/backends/linux/peer_checks.h"
 #include "hermetic/backends/linux/process_reader.h"
 #include "hermetic/backends/linux/proof.h"
+#include "hermetic/backends/linux/unix_observer.h"
 #include "hermetic/guard/network_guard.h"
 #include "hermetic/plan/plan.h"
 #include "hermetic/run/event.h"
@@ -28,6 +30,8 @@ namespace hermetic::linux_backend {
 
 struct SocketKind {
   bool is_internet = false;
+  bool is_unix = false;
+  int type = 0;      // SOCK_…
   int protocol = 0;  // IPPROTO_…; of the internet only
 };
 
@@ -41,7 +45,7 @@ class NetworkObserver {
   // A call that carries `key` in its sixth argument is init's own, which proves the sandbox.
   NetworkObserver(const Plan& plan, std::vector<sock_filter> filter, std::uint64_t key,
                   NetworkGuard* guard)
-      : plan_(plan), filter_(std::move(filter)), key_(key), guard_(guard) {}  // outlives this, too
+      : plan_(plan), filter_(std::move(filter)), key_(key), guard_(guard), unix_(plan) {}
 
   struct Heard {
     std::vector<Event> events;          // without time and processes
@@ -50,9 +54,12 @@ class NetworkObserver {
     std::optional<int> answer;
     std::optional<NetworkCaller> caller;  // of what the guard will hear of, too
     std::optional<Asker> asker;           // of what is judged by what comes after it; see credit()
+    std::optional<PeerChecks::Expected> peer;  // of a Unix socket, to be looked at afterwards
   };
   [[nodiscard]] Heard hear(const seccomp_notif& question, ProcessReader& processes);
   void credit(const Asker& asker, std::string who);
+  // Of who listens on a Unix socket: is it one of the command's?
+  [[nodiscard]] bool is_inside(pid_t process) const { return unix_.is_inside(process); }
   [[nodiscard]] const std::vector<sock_filter>& filter() const { return filter_; }
   // Is it the name that the proof of the sandbox asks for, which no command knows?
   [[nodiscard]] bool is_probe(const std::string& name) const { return name == name_of_probe(key_); }
@@ -69,7 +76,9 @@ class NetworkObserver {
   void hear_socket(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
   void hear_call(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
                  Heard& heard);
-  void hear_path(const seccomp_notif& question, const NetworkCall& call, Heard& heard) const;
+  void hear_path(const seccomp_notif& question, const NetworkCall& call, int type, Heard& heard);
+  void hear_listen(const seccomp_notif& question, const NetworkCall& call, ProcessReader& processes,
+                   Heard& heard);
   void hear_hidden(const NetworkCall& call, const std::optional<SocketKind>& socket,
                    Heard& heard) const;
   struct Attempt {
@@ -103,7 +112,8 @@ class NetworkObserver {
   const Plan& plan_;
   std::vector<sock_filter> filter_;
   std::uint64_t key_;
-  NetworkGuard* guard_;
+  NetworkGuard* guard_;  // outlives this, as the plan does
+  UnixObserver unix_;
   std::map<Asker, Asking> asking_;  // sockets that believe to be connected to a nameserver
 };
 

@@ -40,9 +40,19 @@ bool is_shown(ViewEntry::Kind kind) {
   }
 }
 
+// On a file system that was made for the sandbox. A directory that only leads on belongs to what
+// it lies in, and the root to nobody.
+bool is_private(const Plan& plan, std::string_view path) {
+  const ViewEntry* nearest = nullptr;
+  for (const ViewEntry& entry : plan.view)
+    if (entry.kind != ViewEntry::Kind::Directory && is_within(path, entry.path)) nearest = &entry;
+  return nearest == nullptr || nearest->kind == ViewEntry::Kind::Temp ||
+         nearest->kind == ViewEntry::Kind::Devices;
+}
+
 }  // namespace
 
-SocketPath find_in_view(const Plan& plan, std::string_view path) {
+std::string without_links(const Plan& plan, std::string_view path) {
   std::string wanted(path);
   const ViewEntry* entry = nearest_entry(plan, wanted);
   for (int i = 0; i < kMostLinks && entry != nullptr && entry->kind == ViewEntry::Kind::Link; ++i) {
@@ -52,11 +62,21 @@ SocketPath find_in_view(const Plan& plan, std::string_view path) {
     wanted = without_dots(rest.empty() ? target : target + "/" + std::string(rest));
     entry = nearest_entry(plan, wanted);
   }
+  return wanted;
+}
+
+SocketPath find_in_view(const Plan& plan, std::string_view path) {
+  const std::string wanted = without_links(plan, path);
+  const ViewEntry* entry = nearest_entry(plan, wanted);
   if (is_within(wanted, kSharedMemory))
-    return {.in_view = true, .rule = fmt::format("its own {}", kSharedMemory)};
+    return {.in_view = true, .rule = fmt::format("its own {}", kSharedMemory), .is_private = true};
   if (entry == nullptr || !is_shown(entry->kind))
-    return {.in_view = false, .rule = std::string(to_string(Clause::UndeclaredHidden))};
-  return {.in_view = true, .rule = fmt::format("{} {}", to_string(entry->kind), entry->path)};
+    return {.in_view = false,
+            .rule = std::string(to_string(Clause::UndeclaredHidden)),
+            .is_private = is_private(plan, wanted)};
+  return {.in_view = true,
+          .rule = fmt::format("{} {}", to_string(entry->kind), entry->path),
+          .is_private = is_private(plan, wanted)};
 }
 
 std::string whole_path(pid_t process, const std::string& path) {

@@ -252,10 +252,14 @@ void Watch::hear_network(const seccomp_notif& question, seccomp_notif_resp& answ
     answer.error = *heard.answer;
   }
   const bool is_told = options_.is_heard && !heard.events.empty();
-  if (!is_told && heard.violations.empty() && !heard.caller && !heard.asker) return;
+  if (!is_told && heard.violations.empty() && !heard.caller && !heard.asker && !heard.peer) return;
   const bool is_chain_told = is_told || (options_.is_heard && heard.caller);
   const std::vector<ProcessFacts> processes =
       who(question, is_chain_told ? Who::Chain : Who::Caller);
+  if (heard.peer) {
+    if (!processes.empty()) heard.peer->who = command_line(processes.front());
+    peers_.expect(*std::move(heard.peer), processes_);
+  }
   if (heard.caller) callers_.add(*std::move(heard.caller), processes);
   if (heard.asker && !processes.empty())
     network_.credit(*heard.asker, command_line(processes.front()));
@@ -338,6 +342,13 @@ void Watch::hear_guard(Event event, const guard::Who& who) {
 
 void Watch::on_time(NetworkObserver::Clock::time_point now) {
   for (Violation& violation : network_.overdue(now)) note(std::move(violation), {});
+  for (Violation& violation : peers_.look(now)) note(std::move(violation), {});
+}
+
+std::optional<NetworkObserver::Clock::time_point> Watch::due() const {
+  std::optional<NetworkObserver::Clock::time_point> first = network_.due();
+  if (const auto other = peers_.due(); other && (!first || *other < *first)) first = other;
+  return first;
 }
 
 }  // namespace hermetic::linux_backend

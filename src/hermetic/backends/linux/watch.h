@@ -16,6 +16,7 @@
 #include "hermetic/backends/linux/caller_book.h"
 #include "hermetic/backends/linux/file_observer.h"
 #include "hermetic/backends/linux/network_observer.h"
+#include "hermetic/backends/linux/peer_checks.h"
 #include "hermetic/backends/linux/process_reader.h"
 #include "hermetic/backends/linux/refused_calls.h"
 #include "hermetic/base/unique_fd.h"
@@ -73,9 +74,7 @@ class Watch {
   }
 
   // When to call on_time() for what nobody has told of by then; time_point::max() for all of it.
-  [[nodiscard]] std::optional<NetworkObserver::Clock::time_point> due() const {
-    return network_.due();
-  }
+  [[nodiscard]] std::optional<NetworkObserver::Clock::time_point> due() const;
   void on_time(NetworkObserver::Clock::time_point now);
 
   // Puts down what was heard. Violations are each there once, with how often they were tried; in
@@ -107,6 +106,7 @@ class Watch {
   Options options_;
   ProcessReader processes_;
   CallerBook callers_;
+  PeerChecks peers_{[this](pid_t process) { return network_.is_inside(process); }};
   std::optional<RefusedCalls> refused_;
   std::vector<Violation> violations_;
   std::size_t violation_bytes_ = 0;
