@@ -175,12 +175,9 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   };
   for (const GovernedException& exception : step.exceptions)
     if (has_expired(exception, options_.today))
-      return fails(
-          invalid(fmt::format("the exception of '{}' for {} has expired on {}", exception.owner,
-                              exception.host ? to_string(*exception.host)
-                                             : fmt::format("port {}", *exception.listen_port),
-                              exception.expires),
-                  "renew it with its owner, or take it out", exception.origin));
+      return fails(invalid(fmt::format("the exception of '{}' for {} has expired on {}",
+                                       exception.owner, subject_of(exception), exception.expires),
+                           "renew it with its owner, or take it out", exception.origin));
 
   const StepEnvironment environment = environment_of(step, options_.surroundings.environment);
   Result<Prepared> prepared = prepare(step, policy_, options_, environment);

@@ -40,26 +40,52 @@ std::vector<NetworkAct> network_acts(const RunRecord& record, const Redaction& r
       const Endpoint& endpoint = *event.endpoint;
       act.host = text(endpoint.name.empty() ? endpoint.address : endpoint.name);
       act.port = endpoint.port;
-      act.loopback =
-          is_loopback(endpoint.address) || (act.act == "listen" && is_any(endpoint.address));
+      act.loopback = is_loopback(endpoint.address) ||
+                     ((act.act == "listen" || act.act == "bind") && is_any(endpoint.address));
     }
+    act.unix_socket = event.rule == kUnixSocketsRule;
     if (act.act == "resolve" && act.host.empty()) act.host = act.subject;
     acts.push_back(std::move(act));
   }
   return acts;
 }
 
-bool is_listener(const NetworkAct& act) { return act.act == "listen"; }
+// A socket of datagrams is reached as soon as it is bound; on a port that the kernel chooses it
+// waits for answers. So is a Unix socket that has a name outside.
+bool is_listener(const NetworkAct& act) {
+  if (act.act == "listen") return true;
+  return act.act == "bind" && (act.unix_socket || (act.port != 0 && act.subject.ends_with("/udp")));
+}
 
 bool is_outbound(const NetworkAct& act) {
   return std::find(kOutbound.begin(), kOutbound.end(), act.act) != kOutbound.end();
 }
 
+namespace {
+
+// A short path is one below the workspace, wherever that was.
+// Packets that no policy can speak of.
+bool is_beyond_policies(const NetworkAct& act) {
+  if (act.act != "socket") return false;
+  const bool raw = act.subject.ends_with("/raw") && !act.subject.starts_with("netlink");
+  return raw || act.subject.starts_with("packet") || act.subject.starts_with("vsock");
+}
+
+bool names_socket(const Step& step, const std::string& path) {
+  const std::set<std::string> allowed = unix_sockets_of(step);
+  return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
+    return path == name || (!name.starts_with('/') && path.ends_with("/" + name));
+  });
+}
+
+}  // namespace
+
 bool allows(const Step& step, const NetworkAct& act) {
+  if (act.unix_socket) return names_socket(step, act.subject);
   const NetworkPolicy network = network_of(step);
   if (is_listener(act)) return step.loopback || listen_ports_of(step).contains(act.port);
   // What goes through a ring is not seen by anybody.
-  if (act.act == "io_uring_setup") return false;
+  if (act.act == "io_uring_setup" || is_beyond_policies(act)) return false;
   if (!is_outbound(act)) return !act.denied;
   using Mode = NetworkPolicy::Mode;
   if (act.loopback && network.mode == Mode::Loopback) return true;
@@ -76,11 +102,21 @@ namespace {
 
 // For tools and for people.
 std::pair<std::string_view, std::string> words_for(const NetworkAct& act) {
+  if (act.unix_socket && is_listener(act))
+    return {"listener", fmt::format("it made the Unix socket {}, which processes outside can reach",
+                                    act.subject)};
+  if (act.unix_socket)
+    return {"network-denied",
+            fmt::format("{} to the Unix socket {}, whose other end is outside, {}", act.act,
+                        act.subject, act.denied ? "was denied" : "is not allowed")};
   if (is_listener(act)) return {"listener", fmt::format("it listened on {}", act.subject)};
   if (act.act == "resolve")
     return {"name-lookup", fmt::format("it asked for the name {}", act.subject)};
   if (act.act == "io_uring_setup")
     return {"socket", "it asked for io_uring, with which it could not be watched"};
+  if (act.act == "socket")
+    return {"socket",
+            fmt::format("it made a socket of the kind {}, which no policy allows", act.subject)};
   return {"network-denied", fmt::format("{} to {}{}", act.act, act.subject,
                                         act.denied ? " was denied" : " is not allowed")};
 }

@@ -17,7 +17,8 @@ struct NetworkAct {
   std::string host;     // the name if one is known, else the address; "" if it is neither
   std::uint16_t port = 0;
   bool loopback = false;
-  bool denied = false;  // by whoever ran it
+  bool denied = false;       // by whoever ran it
+  bool unix_socket = false;  // its other end is, or may be, outside; `subject` is its path
   std::vector<std::string> chain;
   std::uint64_t count = 1;
 

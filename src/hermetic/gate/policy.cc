@@ -1,6 +1,7 @@
 #include "hermetic/gate/policy.h"
 
 #include <algorithm>
+#include <string>
 
 namespace hermetic::gate {
 
@@ -39,6 +40,19 @@ std::set<std::uint16_t> listen_ports_of(const Step& step) {
   for (const GovernedException& exception : step.exceptions)
     if (exception.listen_port) ports.insert(*exception.listen_port);
   return ports;
+}
+
+std::set<std::string> unix_sockets_of(const Step& step) {
+  std::set<std::string> paths;
+  for (const GovernedException& exception : step.exceptions)
+    if (!exception.unix_socket.empty()) paths.insert(exception.unix_socket);
+  return paths;
+}
+
+std::string subject_of(const GovernedException& exception) {
+  if (exception.host) return to_string(*exception.host);
+  if (exception.listen_port) return "port " + std::to_string(*exception.listen_port);
+  return "the socket " + exception.unix_socket;
 }
 
 bool has_expired(const GovernedException& exception, std::string_view today) {

@@ -22,7 +22,8 @@ namespace hermetic::gate {
 // Somebody answers for it, until a day.
 struct GovernedException {
   std::optional<HostRule> host;              // may be reached…
-  std::optional<std::uint16_t> listen_port;  // …or listened on
+  std::optional<std::uint16_t> listen_port;  // …or listened on…
+  std::string unix_socket = {};  // …or served or spoken to; below the workspace if short
   std::string owner;
   std::string reason;
   std::string expires;  // "2027-01-31": the last day on which it holds; "" in version 1
@@ -90,6 +91,11 @@ inline constexpr std::string_view kUsualOutDir = "artifacts/governance/hermetic-
 // What the step may reach: none, its own loopback, or the hosts of its exceptions.
 [[nodiscard]] NetworkPolicy network_of(const Step& step);
 [[nodiscard]] std::set<std::uint16_t> listen_ports_of(const Step& step);
+
+// Paths of Unix sockets, as they are written.
+[[nodiscard]] std::set<std::string> unix_sockets_of(const Step& step);
+// "example.org:443", "port 8080" or the path of a socket.
+[[nodiscard]] std::string subject_of(const GovernedException& exception);
 
 // Is it over? `today` as "2026-11-15".
 [[nodiscard]] bool has_expired(const GovernedException& exception, std::string_view today);

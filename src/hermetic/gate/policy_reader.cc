@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hermetic/base/digest.h"
+#include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/gate/policy.h"
 #include "hermetic/record/evidence_folder.h"
@@ -266,8 +267,8 @@ class PolicyReader {
 
   // Version 1. An exception that names both hosts and ports means those ports of those hosts.
   Result<void> read_allow(const YamlNode& node, Step& step) {
-    static constexpr std::array<std::string_view, 3> kKnown = {"outbound_hosts", "outbound_ports",
-                                                               "listen_ports"};
+    static constexpr std::array<std::string_view, 4> kKnown = {"outbound_hosts", "outbound_ports",
+                                                               "listen_ports", "unix_sockets"};
     TRY(reader_.check_keys(node, "allow", kKnown));
     std::vector<std::uint16_t> ports;
     const YamlEntry* outbound = find(node, "outbound_ports");
@@ -295,7 +296,23 @@ class PolicyReader {
           , .owner = "", .reason = "", .expires = "", .origin = reader_.origin(item.place)
         });
     }
+    if (const YamlEntry* sockets = find(node, "unix_sockets")) {
+      TRY(reader_.check_list(sockets->value, "unix_sockets"));
+      for (const YamlNode& item : sockets->value.items) {
+        GovernedException exception{.origin = reader_.origin(item.place)};
+        exception.unix_socket = TRY(socket_path(item, "unix_sockets"));
+        step.exceptions.push_back(std::move(exception));
+      }
+    }
     return {};
+  }
+
+  // Whole, or below the workspace, which is known when the gate runs.
+  Result<std::string> socket_path(const YamlNode& node, std::string_view key) const {
+    const std::string text = TRY(reader_.item(node, key));
+    const Result<std::string> normal = normal_path(text.starts_with('/') ? text : "/" + text);
+    if (!normal) return reader_.refuse(node.place, key, normal.error());
+    return text.starts_with('/') ? *normal : normal->substr(1);
   }
 
   Result<HostRule> host_rule(const YamlNode& node, const std::string& text,
@@ -342,16 +359,21 @@ class PolicyReader {
   }
 
   Result<GovernedException> read_exception(const YamlNode& node) {
-    static constexpr std::array<std::string_view, 5> kKnown = {"host", "listen", "owner", "reason",
-                                                               "expires"};
+    static constexpr std::array<std::string_view, 6> kKnown = {"host",  "listen", "unix_socket",
+                                                               "owner", "reason", "expires"};
     TRY(reader_.check_keys(node, "an exception", kKnown));
     GovernedException exception{.origin = reader_.origin(node.place)};
     const YamlEntry* host = find(node, "host");
     const YamlEntry* listen = find(node, "listen");
-    if ((host == nullptr) == (listen == nullptr))
-      return reader_.refuse(node.place,
-                            "an exception names either a 'host' or a port to 'listen' on",
-                            "host: example.org:443, or listen: 8080");
+    const YamlEntry* socket = find(node, "unix_socket");
+    const int named =
+        (host != nullptr ? 1 : 0) + (listen != nullptr ? 1 : 0) + (socket != nullptr ? 1 : 0);
+    if (named != 1)
+      return reader_.refuse(
+          node.place,
+          "an exception names either a 'host', a port to 'listen' on or a 'unix_socket'",
+          "host: example.org:443, listen: 8080 or unix_socket: run/server.sock");
+    if (socket != nullptr) exception.unix_socket = TRY(socket_path(socket->value, "unix_socket"));
     if (host != nullptr) {
       const std::string text = TRY(reader_.text(host->value, "host"));
       exception.host = TRY(host_rule(host->value, text, "host"));

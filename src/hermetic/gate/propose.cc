@@ -61,7 +61,10 @@ Proposal propose(const Step& step, const std::vector<NetworkAct>& acts) {
   for (const NetworkAct& act : acts) {
     if (act.act == "resolve") names.insert(act.host);
     if (allows(step, act)) continue;
-    if (is_listener(act) && act.port != 0) {
+    if (act.unix_socket) {
+      note(fmt::format("{} {}, by {}: an exception with unix_socket allows it", act.act,
+                       act.subject, program_of(act)));
+    } else if (is_listener(act) && act.port != 0) {
       ports[act.port].listen = act.port;
       count(ports[act.port], act);
     } else if (is_listener(act)) {

@@ -29,6 +29,7 @@ json exceptions_as_json(const Step& step) {
                   {"line", exception.origin.line}};
     if (exception.host) entry["host"] = printable(to_string(*exception.host));
     if (exception.listen_port) entry["listen"] = *exception.listen_port;
+    if (!exception.unix_socket.empty()) entry["unix_socket"] = printable(exception.unix_socket);
     list.push_back(std::move(entry));
   }
   return list;

@@ -15,10 +15,12 @@ namespace {
 using nlohmann::json;
 
 json act_as_json(const NetworkAct& act) {
-  return {{"act", act.act},           {"subject", act.subject},
-          {"host", act.host},         {"port", act.port},
-          {"loopback", act.loopback}, {"verdict", act.denied ? "deny" : "allow"},
-          {"processes", act.chain},   {"count", act.count}};
+  json entry = {{"act", act.act},           {"subject", act.subject},
+                {"host", act.host},         {"port", act.port},
+                {"loopback", act.loopback}, {"verdict", act.denied ? "deny" : "allow"},
+                {"processes", act.chain},   {"count", act.count}};
+  if (act.unix_socket) entry["unix_socket"] = true;
+  return entry;
 }
 
 }  // namespace
@@ -77,6 +79,7 @@ Result<std::vector<NetworkAct>> read_network_acts(const std::string& file) {
                    .port = static_cast<std::uint16_t>(number_of("port")),
                    .loopback = entry.value("loopback", json()) == json(true),
                    .denied = text_of("verdict") == "deny",
+                   .unix_socket = entry.value("unix_socket", json()) == json(true),
                    .chain = {},
                    .count = number_of("count")};
     if (const auto chain = entry.find("processes"); chain != entry.end() && chain->is_array())

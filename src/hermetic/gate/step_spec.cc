@@ -230,6 +230,9 @@ Result<Spec> spec_of(const Step& step, const NetworkPolicy& network,
   draft.origins["network"] = step.network_origin();
   for (const GovernedException& exception : step.exceptions)
     if (exception.host) draft.origins["network." + to_string(*exception.host)] = exception.origin;
+  draft.unix_sockets.clear();  // as of the network: the policy decides
+  for (const std::string& path : unix_sockets_of(step))
+    draft.unix_sockets.insert(path.starts_with('/') ? path : join(surroundings.workspace, path));
   draft.environment.pass.clear();
   for (const auto& [name, value] : environment.variables) draft.environment.set[name] = value;
   return SpecBuilder(std::move(draft)).caller_environment({}).build();

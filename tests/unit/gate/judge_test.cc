@@ -73,6 +73,44 @@ TEST(Judge, APortToListenOnIsThatPort) {
   EXPECT_FALSE(allows(step, act_of("connect", "192.0.2.1", 8080)));
 }
 
+TEST(Judge, NoPolicyAllowsPackets) {
+  for (const char* kind : {"inet/raw", "packet", "packet/raw", "vsock"}) {
+    const NetworkAct act = {.act = "socket", .subject = kind};
+    EXPECT_FALSE(allows(step_of("{loopback: true}"), act)) << kind;
+  }
+  EXPECT_TRUE(allows(step_of("{}"), {.act = "socket", .subject = "netlink/raw"}));
+}
+
+TEST(Judge, DatagramsAreListenedForOnAPortOfTheStepsChoice) {
+  NetworkAct act = act_of("bind", "0.0.0.0", 5353);
+  act.subject = "0.0.0.0:5353/udp";
+  EXPECT_TRUE(is_listener(act));
+  EXPECT_FALSE(allows(step_of("{}"), act));
+  EXPECT_TRUE(allows(step_of(exception("listen: 5353")), act));
+  EXPECT_FALSE(allows(step_of(exception("listen: 5354")), act));
+  EXPECT_TRUE(allows(step_of("{loopback: true}"), act));
+  act.port = 0;  // the kernel's choice
+  act.subject = "0.0.0.0:0/udp";
+  EXPECT_FALSE(is_listener(act));
+  EXPECT_TRUE(allows(step_of("{}"), act));
+}
+
+TEST(Judge, AUnixSocketThatLeadsOutIsAllowedByName) {
+  NetworkAct act = {.act = "connect", .subject = "/w/run/server.sock", .unix_socket = true};
+  EXPECT_FALSE(allows(step_of("{loopback: true}"), act));
+  EXPECT_TRUE(allows(step_of(exception("unix_socket: /w/run/server.sock")), act));
+  EXPECT_TRUE(allows(step_of(exception("unix_socket: run/server.sock")), act));
+  EXPECT_FALSE(allows(step_of(exception("unix_socket: server.soc")), act));
+  EXPECT_FALSE(allows(step_of(exception("unix_socket: /run/server.sock")), act));
+  const std::vector<Breach> reached = breaches_under(step_of("{}"), {act});
+  ASSERT_EQ(reached.size(), 1U);
+  EXPECT_EQ(reached.front().rule_id, "network-denied");
+  act.act = "bind";
+  const std::vector<Breach> served = breaches_under(step_of("{}"), {act});
+  ASSERT_EQ(served.size(), 1U);
+  EXPECT_EQ(served.front().rule_id, "listener");
+}
+
 TEST(Judge, BreachesSayWhoAndWhichLine) {
   NetworkAct act = act_of("connect", "192.0.2.1", 80);
   act.chain = {"curl", "sh"};

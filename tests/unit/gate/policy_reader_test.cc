@@ -21,7 +21,7 @@ hermetic_steps:
     description: tests
     command: make test
     env: {A: "1"}
-    allow: {outbound_hosts: [a.example.org, "b.example.org:80"], outbound_ports: [443, 8443], listen_ports: [8080]}
+    allow: {outbound_hosts: [a.example.org, "b.example.org:80"], outbound_ports: [443, 8443], listen_ports: [8080], unix_sockets: [run/./a.sock, /run/b.sock]}
   - {id: words, command: [make, "a b"]}
 diagnostics: {capture_process_tree: false, capture_open_sockets: false, max_log_bytes: 7}
 output: {out_dir: "x/${sha}"}
@@ -42,6 +42,7 @@ output: {out_dir: "x/${sha}"}
     if (exception.host) hosts.push_back(to_string(*exception.host));
   EXPECT_THAT(hosts, ElementsAre("a.example.org:443", "a.example.org:8443", "b.example.org:80"));
   EXPECT_THAT(listen_ports_of(step), ElementsAre(8080));
+  EXPECT_THAT(unix_sockets_of(step), ElementsAre("/run/b.sock", "run/a.sock"));
   EXPECT_EQ(to_string(step.origin), "p.yml:4:5");
   EXPECT_THAT(policy->find("words")->command, ElementsAre("make", "a b"));
   EXPECT_EQ(policy->find("none"), nullptr);
@@ -157,6 +158,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadPolicy{EXCEPTION("owner: o"), "p.yml:2:59: an exception names either"},
         BadPolicy{EXCEPTION("host: a.example.org, listen: 1"),
                   "p.yml:2:59: an exception names either"},
+        BadPolicy{EXCEPTION("unix_socket: a.sock, listen: 1"),
+                  "p.yml:2:59: an exception names either"},
+        BadPolicy{EXCEPTION("unix_socket: ../a, owner: o, reason: r, expires: 2027-01-01"),
+                  "p.yml:2:73"},
         BadPolicy{EXCEPTION("listen: 1, reason: r, expires: 2027-01-01"),
                   "p.yml:2:59: the exception has no 'owner'"},
         BadPolicy{EXCEPTION("listen: 1, owner: o, expires: 2027-01-01"), "has no 'reason'"},
