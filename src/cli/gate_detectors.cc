@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/backends.h"
+#include "hermetic/backends/observed/own_memory.h"
 #include "hermetic/backends/observed/sockets_backend.h"
 #include "hermetic/backends/observed/strace_backend.h"
 #include "hermetic/base/text.h"
@@ -43,7 +44,9 @@ Result<std::unique_ptr<Backend>> made() {
 }
 
 constexpr std::string_view kStraceBlindness =
-    "io_uring and what a daemon does on the step's behalf are not seen; nothing is denied";
+    "io_uring and what a daemon does on the step's behalf are not seen; nothing is denied; what "
+    "other "
+    "processes of the same user know can be read";
 constexpr std::string_view kSocketsBlindness =
     "connections shorter than 50 ms and datagrams are not seen; nothing is denied";
 
@@ -82,6 +85,8 @@ Result<GateDetectors> GateDetectors::make(const Arguments& arguments) {
       detectors = GateDetectors();
     }
   }
+  // A step that is only watched sees every process of its user.
+  if (!enough) observed::hide_own_memory();
   if (!enough && wanted != "sockets")
     add("strace", made<StraceBackend>(), Assurance::Observed, kStraceBlindness);
   if (!enough && wanted != "strace")

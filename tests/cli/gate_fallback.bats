@@ -159,6 +159,71 @@ os.kill(tracer, signal.SIGKILL)'
   grep -q PATH "$out/logs/a/stdout.txt"
 }
 
+# As root, with all that root may do, and as a plain user.
+@test "strace, sockets: no step reads what only the gate knows" {
+  secret=squeamish-ossifrage-$BASHPID
+  rev <<<"$secret" >terces
+  step 'import os, pathlib
+secret = open("terces").read().strip()[::-1].encode()
+def read(path):
+    try: return path.read_bytes()
+    except OSError: return b""
+for process in pathlib.Path("/proc").iterdir():
+    if process.name.isdigit() and secret in read(process / "environ"): print("found in the environment of", read(process / "comm"))
+above = os.getppid()
+while above > 1:
+    process = pathlib.Path("/proc", str(above))
+    above = int(read(process / "stat").rpartition(b") ")[2].split()[1])
+    if read(process / "comm") != b"hermetic\n": continue
+    try: os.close(os.open(process / "mem", os.O_RDONLY)); print("found the memory")
+    except OSError: print("kept out")'
+  for detector in strace sockets; do
+    API_TOKEN=$secret gate --detector "$detector"
+    grep -q 'kept out' "$out/logs/a/stdout.txt"
+    run ! grep -q found "$out/logs/a/stdout.txt"
+    rm -r "$out"
+    nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
+    if ((EUID != 0)) || ! "${nobody[@]}" test -x "$HERMETIC_PROGRAM"; then continue; fi
+    chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+    mkdir "../$detector"
+    chown 65534:65534 "../$detector"
+    API_TOKEN=$secret "${nobody[@]}" "$HERMETIC_PROGRAM" gate --policy "$policy" --detector "$detector" --out "../$detector/out"
+    cat "../$detector/out/logs/a/stdout.txt"
+    grep -q 'kept out' "../$detector/out/logs/a/stdout.txt"
+    run ! grep -q found "../$detector/out/logs/a/stdout.txt"
+  done
+}
+
+@test "strace: a Unix socket that another serves, and one of the step's in the workspace, are breaches" {
+  step 'import socket
+server = socket.socket(socket.AF_UNIX); server.bind("/tmp/own-PORT.sock"); server.listen()
+socket.socket(socket.AF_UNIX).connect("/tmp/own-PORT.sock")
+datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); datagrams.bind("\0own-PORT")
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "\0own-PORT")
+assert socket.socket(socket.AF_UNIX).connect_ex("/tmp/none-PORT") != 0
+import os; os.remove("/tmp/own-PORT.sock")'
+  gate --detector strace
+  python3 -c 'import socket, sys, time
+servers = []
+for name in "outside.sock", "\0outside-'"$port"'":
+    servers.append(socket.socket(socket.AF_UNIX)); servers[-1].bind(name); servers[-1].listen()
+open("ready", "w").close(); time.sleep(60)' 3>&- &
+  server=$!
+  for _ in {1..500}; do [ -e ready ] && break || sleep 0.02; done
+  step 'import socket
+socket.socket(socket.AF_UNIX).connect("outside.sock")
+socket.socket(socket.AF_UNIX).connect("\0outside-PORT")
+socket.socket(socket.AF_UNIX).bind("in.sock")'
+  run -1 gate --detector strace
+  kill "$server"
+  breached "connect to the Unix socket $PWD/outside.sock, whose other end is outside" network-denied
+  breached "connect to the Unix socket @outside-$port" network-denied
+  breached "it made the Unix socket $PWD/in.sock, which processes outside can reach" listener
+  step 'import socket
+socket.socket(socket.AF_UNIX).bind("in.sock2")' '    allow: {exceptions: [{unix_socket: in.sock2, owner: ops, reason: tests, expires: 2999-01-01}]}'
+  gate --detector strace
+}
+
 @test "strace: nothing is left of the trace" {
   mkdir "$BATS_TEST_TMPDIR/temp"
   step "$honest"

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kCalls =
     "trace=socket,connect,bind,listen,sendto,sendmsg,sendmmsg,io_uring_setup,execve,execveat,"
-    "clone,clone3,?fork,?vfork";
+    "chdir,fchdir,clone,clone3,?fork,?vfork";
 
 // A folder for nobody else with a pipe that has a name; gone as soon as both ends are open.
 class NamedPipe {
@@ -62,8 +62,8 @@ class NamedPipe {
 
 class StraceWatcher final : public Watcher {
  public:
-  StraceWatcher(std::string strace, std::string rule)
-      : strace_(std::move(strace)), story_(std::move(rule)) {}
+  StraceWatcher(std::string strace, const Plan& plan)
+      : strace_(std::move(strace)), story_(plan.network_rule, plan.directory) {}
 
   Result<void> open() { return pipe_.make(); }
 
@@ -185,7 +185,7 @@ Capabilities StraceBackend::probe() const {
 
 Result<std::unique_ptr<Run>> StraceBackend::start(const Plan& plan, const RunOptions& options,
                                                   EventSink& events) {
-  auto watcher = std::make_unique<observed::StraceWatcher>(program_, plan.network_rule);
+  auto watcher = std::make_unique<observed::StraceWatcher>(program_, plan);
   TRY(watcher->open());
   return observed::start_observed(std::move(watcher), plan, options, events);
 }

@@ -196,6 +196,11 @@ std::vector<TraceAddress> addresses_in(std::string_view argument) {
           (before.ends_with("inet_addr(") || before.ends_with("inet_pton(AF_INET6, ")) &&
           end - place >= 2)
         found.back().address = plain_address(argument.substr(place + 1, end - place - 2));
+      const bool abstract = before.ends_with("sun_path=@");
+      if (!found.empty() && found.back().family == "unix" && end - place >= 2 &&
+          (abstract || before.ends_with("sun_path=")))
+        found.back().path =
+            (abstract ? "@" : "") + unescaped(argument.substr(place + 1, end - place - 2));
       place = end;
       continue;
     }

@@ -39,11 +39,12 @@ struct TraceAddress {
   std::string family;  // "inet", "inet6", "unix"…
   std::string address;
   unsigned port = 0;
+  std::string path = {};  // of a Unix socket; "@name" of an abstract one
 
   friend bool operator==(const TraceAddress&, const TraceAddress&) = default;
 };
 
-// Every address in an argument, but for what is in quotes.
+// Every address in an argument, but for what looks like one in a text of the command's.
 [[nodiscard]] std::vector<TraceAddress> addresses_in(std::string_view argument);
 
 // Of a descriptor as `strace -yy` shows it, `3<TCP:[127.0.0.1:80->127.0.0.1:9]>`.

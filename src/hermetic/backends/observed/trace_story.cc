@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
 #include <utility>
+
+#include "hermetic/base/path.h"
 
 namespace hermetic::observed {
 namespace {
@@ -15,6 +20,15 @@ bool is_loopback(const std::string& address) {
 // Ways to talk to the kernel or to a neighbour.
 bool is_local(const std::string& family) {
   return family == "unix" || family == "netlink" || family == "alg";
+}
+
+bool is_temporary(const std::string& path) {
+  return is_within(path, "/tmp") || is_within(path, "/var/tmp") || is_within(path, "/dev/shm");
+}
+
+std::string joined(const std::string& directory, const std::string& path) {
+  if (path.empty()) return directory;
+  return (std::filesystem::path(directory) / path).lexically_normal().string();
 }
 
 }  // namespace
@@ -115,11 +129,30 @@ void TraceStory::hear_birth(std::size_t parent, const TraceCall& call) {
   if (child == parent) return;
   processes_[child].parent = parent;
   processes_[child].thread = thread;
+  if (!thread && processes_[child].directory.empty())
+    processes_[child].directory = whole_path(parent, "");
   if (thread) return;
   const Image* const image = image_at(parent, line_);
   tell(parent, {.kind = Event::Kind::Process,
                 .act = "fork",
                 .subject = image == nullptr ? "" : image->executable});
+}
+
+// Of a kind by which packets go out that no later call has an address of.
+void TraceStory::hear_socket(std::size_t process, const TraceCall& call) {
+  if (call.arguments.size() < 2) return;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFamilies = {
+      {{"AF_INET", "inet"}, {"AF_INET6", "inet6"}, {"AF_PACKET", "packet"}, {"AF_VSOCK", "vsock"}}};
+  const auto family = std::ranges::find(kFamilies, call.arguments[0],
+                                        [](const auto& entry) { return entry.first; });
+  const bool raw = call.arguments[1].starts_with("SOCK_RAW");
+  if (family == kFamilies.end() || (!raw && family->second.starts_with("inet"))) return;
+  Event event{.kind = Event::Kind::Network,
+              .act = "socket",
+              .subject = std::string(family->second) + (raw ? "/raw" : "")};
+  event.verdict = Verdict::Allow;
+  event.rule = rule_;
+  tell(process, std::move(event));
 }
 
 void TraceStory::hear_network(std::size_t process, const std::string& name, const TraceCall& call) {
@@ -134,7 +167,7 @@ void TraceStory::hear_network(std::size_t process, const std::string& name, cons
   const auto place = std::pair(leader_of(process), socket.descriptor);
   if (name == "socket") {  // the number may have been another's
     peers_.erase({place.first, static_cast<int>(call.result.value_or(-1))});
-    return;
+    return hear_socket(process, call);
   }
   if (name == "listen") {
     if (socket.family.empty()) return;
@@ -164,6 +197,7 @@ void TraceStory::hear_network(std::size_t process, const std::string& name, cons
     return tell(process, std::move(event));
   }
   for (const TraceAddress& address : addresses) {
+    if (!address.path.empty()) hear_unix(process, name, address.path, call);
     if (is_local(address.family)) continue;
     if (address.family == "unspec" && (!sends || socket.family.empty())) continue;
     const bool datagrams = name == "connect" && socket.protocol == "udp";
@@ -174,10 +208,56 @@ void TraceStory::hear_network(std::size_t process, const std::string& name, cons
   }
 }
 
+// With the directory in which the process is. "" is that itself.
+std::string TraceStory::whole_path(std::size_t process, const std::string& path) const {
+  if (path.starts_with('@')) return path;
+  if (path.starts_with('/')) return joined("/", path);
+  process = leader_of(process);
+  for (std::size_t steps = 0; steps < processes_.size() && process != kNobody; ++steps) {
+    const Process& known = processes_[process];
+    if (!known.directory.empty()) return joined(known.directory, path);
+    process = known.parent == kNobody ? kNobody : leader_of(known.parent);
+  }
+  return joined(directory_, path);
+}
+
+// chdir("/w") or fchdir(3</w>).
+void TraceStory::hear_directory(std::size_t process, const TraceCall& call) {
+  if (call.result != 0L || call.arguments.empty()) return;
+  const std::string& argument = call.arguments.front();
+  std::string path = text_of_argument(argument).value_or("");
+  if (const std::size_t begin = argument.find('<'); path.empty() && begin != std::string::npos)
+    path = argument.substr(begin + 1, argument.size() - begin - 2);
+  if (!path.empty()) processes_[leader_of(process)].directory = whole_path(process, path);
+}
+
+// Whoever serves a name that no process of the step has bound is outside. What the step serves can
+// be reached, but for where a sandbox would have files of its own. Names are taken as they are
+// written, links and all.
+void TraceStory::hear_unix(std::size_t process, const std::string& act, const std::string& name,
+                           const TraceCall& call) {
+  if (call.result.value_or(0) < 0) return;  // it reached nobody
+  const std::string path = whole_path(process, name);
+  if (act == "bind") {
+    if (own_sockets_.size() < kMostEvents) own_sockets_.insert(path);
+    const bool of_workspace = is_within(path, directory_);
+    const bool hidden = path.starts_with('@') || (!of_workspace && is_temporary(path));
+    if (hidden) return;
+  } else if (own_sockets_.contains(path)) {
+    return;
+  }
+  Event event{.kind = Event::Kind::Network, .act = act, .subject = path};
+  event.verdict = Verdict::Allow;
+  event.rule = kUnixSocketsRule;
+  event.endpoint = Endpoint{.family = "unix", .protocol = "", .address = "", .port = 0, .name = ""};
+  tell(process, std::move(event));
+}
+
 void TraceStory::hear(int pid, const std::string& name, const TraceCall& call) {
   const std::size_t process = process_of(pid);
   if (name == "clone" || name == "clone3" || name == "fork" || name == "vfork")
     return hear_birth(process, call);
+  if (name == "chdir" || name == "fchdir") return hear_directory(process, call);
   if (name != "execve" && name != "execveat") return hear_network(process, name, call);
   if (call.result != 0L) return;
   const std::size_t program = name == "execveat" ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,8 +21,9 @@ namespace hermetic::observed {
 
 class TraceStory {
  public:
-  // `rule` is what events are said to be decided by.
-  explicit TraceStory(std::string rule) : rule_(std::move(rule)) {}
+  // `rule` is what events are said to be decided by; `directory` is where the command starts.
+  TraceStory(std::string rule, std::string directory)
+      : rule_(std::move(rule)), directory_(std::move(directory)) {}
 
   void add(std::string_view line, std::chrono::nanoseconds since_start);
 
@@ -48,6 +50,7 @@ class TraceStory {
     bool thread = false;  // of its parent
     std::size_t born = 0;
     std::vector<Image> images = {};
+    std::string directory = {};  // "": that of the parent
   };
   struct Pending {
     std::size_t line = 0;
@@ -62,11 +65,18 @@ class TraceStory {
   void hear(int pid, const std::string& name, const TraceCall& call);
   void hear_birth(std::size_t parent, const TraceCall& call);
   void hear_network(std::size_t process, const std::string& name, const TraceCall& call);
+  void hear_socket(std::size_t process, const TraceCall& call);
+  void hear_unix(std::size_t process, const std::string& act, const std::string& name,
+                 const TraceCall& call);
   void tell(std::size_t process, Event event);
   void tell_of(std::size_t process, const std::string& act, const TraceAddress& address,
                const std::string& protocol);
 
+  [[nodiscard]] std::string whole_path(std::size_t process, const std::string& path) const;
+  void hear_directory(std::size_t process, const TraceCall& call);
+
   std::string rule_;
+  std::string directory_;
   std::chrono::nanoseconds now_ = {};
   std::size_t line_ = 0;
   std::vector<Process> processes_;
@@ -75,6 +85,7 @@ class TraceStory {
   std::map<int, TraceLine> unfinished_;
   // Where a socket for datagrams sends to that names no address.
   std::map<std::pair<std::size_t, int>, TraceAddress> peers_;
+  std::set<std::string> own_sockets_;  // names that the command has bound
   std::vector<Pending> pending_;
   std::uint64_t lost_ = 0;
   bool command_started_ = false;

@@ -79,7 +79,9 @@ TEST(TraceAddress, IsReadOutsideOfTextsOnly) {
                            R"--(sin_port=htons(1), sin_addr=inet_addr(\"127.0.0.1\")}"}]})--"),
               IsEmpty());
   EXPECT_THAT(addresses_in(R"--({sa_family=AF_UNIX, sun_path="sa_family=AF_INET"})--"),
-              ElementsAre(TraceAddress{.family = "unix", .address = "", .port = 0}));
+              ElementsAre(TraceAddress{.family = "unix", .path = "sa_family=AF_INET"}));
+  EXPECT_THAT(addresses_in(R"--({sa_family=AF_UNIX, sun_path=@"a\"b"})--"),
+              ElementsAre(TraceAddress{.family = "unix", .path = "@a\"b"}));
 }
 
 TEST(TraceSocket, IsReadFromItsLabel) {

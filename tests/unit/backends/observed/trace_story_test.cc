@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 
 std::vector<Event> told(std::initializer_list<const char*> lines) {
-  TraceStory story("rule");
+  TraceStory story("rule", "/w");
   for (const char* line : lines) story.add(line, {});
   return story.finish();
 }
@@ -55,6 +55,40 @@ TEST(TraceStory, AChildThatSpeaksFirstStillHasItsParent) {
   EXPECT_EQ(events[2].processes[1].executable, "/bin/sh");
 }
 
+TEST(TraceStory, AUnixSocketIsTheStepsOwnOrLeadsToAnother) {
+  const std::vector<Event> events = told(
+      {kShell, R"(1 bind(3<UNIX-STREAM:[1]>, {sa_family=AF_UNIX, sun_path="/tmp/own"}, 110) = 0)",
+       R"(1 connect(4<UNIX-STREAM:[2]>, {sa_family=AF_UNIX, sun_path="/tmp/own"}, 110) = 0)",
+       R"(1 connect(4<UNIX-STREAM:[2]>, {sa_family=AF_UNIX, sun_path="/none"}, 110) = -1 ENOENT (No))",
+       R"(1 connect(4<UNIX-STREAM:[2]>, {sa_family=AF_UNIX, sun_path="/run/a\"b"}, 110) = 0)",
+       R"(1 bind(5<UNIX-DGRAM:[3]>, {sa_family=AF_UNIX, sun_path="in"}, 110) = 0)",
+       R"(1 bind(6<UNIX-DGRAM:[4]>, {sa_family=AF_UNIX, sun_path=@"abstract"}, 110) = 0)",
+       R"(1 sendto(7<UNIX-DGRAM:[5]>, "x", 1, 0, {sa_family=AF_UNIX, sun_path=@"abstract"}, 110) = 1)",
+       R"(1 sendto(7<UNIX-DGRAM:[5]>, "x", 1, 0, {sa_family=AF_UNIX, sun_path=@"other"}, 110) = 1)"});
+  EXPECT_THAT(subjects(events),
+              ElementsAre("execute /bin/sh", "connect /run/a\"b", "bind /w/in", "sendto @other"));
+  EXPECT_EQ(events[1].rule, kUnixSocketsRule);
+}
+
+TEST(TraceStory, ASocketForPacketsIsTold) {
+  EXPECT_THAT(
+      subjects(told({kShell, "1 socket(AF_INET, SOCK_RAW|SOCK_CLOEXEC, IPPROTO_ICMP) = 3",
+                     "1 socket(AF_PACKET, SOCK_DGRAM, 0) = -1 EPERM (no)",
+                     "1 socket(AF_INET, SOCK_STREAM, 0) = 3", "1 socket(AF_UNIX, SOCK_RAW, 0) = 3",
+                     "1 socket(AF_VSOCK, SOCK_STREAM, 0) = 3"})),
+      ElementsAre("execute /bin/sh", "socket inet/raw", "socket packet", "socket vsock"));
+}
+
+TEST(TraceStory, AShortNameIsWhereItsProcessIs) {
+  const char* bind = R"( bind(3<UNIX-STREAM:[1]>, {sa_family=AF_UNIX, sun_path="s"}, 110) = 0)";
+  const std::string child = std::string("2") + bind;
+  const std::string parent = std::string("1") + bind;
+  EXPECT_THAT(subjects(told({kShell, R"(1 chdir("/run") = 0)", "1 clone(child_stack=NULL) = 2",
+                             R"(2 fchdir(3</srv/a>) = 0)", child.c_str(), R"(1 chdir("b") = 0)",
+                             R"(1 chdir("/none") = -1 ENOENT (No))", parent.c_str()})),
+              ElementsAre("execute /bin/sh", "fork /bin/sh", "bind /srv/a/s", "bind /run/b/s"));
+}
+
 TEST(TraceStory, AThreadIsItsProcess) {
   const std::string connect = std::string("2 ") + kConnect + ") = 0";
   const std::vector<Event> events =
@@ -96,14 +130,15 @@ TEST(TraceStory, DatagramsOverAConnectedSocketAreToldNotItsConnection) {
 TEST(TraceStory, NeighboursAreNoNetwork) {
   EXPECT_THAT(
       subjects(told(
-          {kShell, R"(1 connect(3<UNIX-STREAM:[5]>, {sa_family=AF_UNIX, sun_path="/x"}, 16) = 0)",
+          {kShell,
+           R"(1 connect(3<UNIX-STREAM:[5]>, {sa_family=AF_UNIX, sun_path="/x"}, 16) = -1 ENOENT (No))",
            R"(1 sendto(3<NETLINK:[ROUTE:5]>, {nl_pid=1}, 20, 0, {sa_family=AF_NETLINK}, 12) = 20)",
            R"(1 sendto(3<PACKET:[5]>, "x", 1, 0, {sa_family=AF_PACKET, sll_protocol=1}, 20) = 1)"})),
       ElementsAre("execute /bin/sh", "sendto packet"));
 }
 
 TEST(TraceStory, KnowsWhetherTheCommandBeganAndEnded) {
-  TraceStory story("");
+  TraceStory story("", "/");
   EXPECT_FALSE(story.command_started());
   story.add(kShell, {});
   EXPECT_EQ(story.command(), 1);
