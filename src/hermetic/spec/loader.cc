@@ -22,11 +22,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kProjectKeys = {"version", "defaults", "targets"};
 
-const YamlEntry* entry_of(const YamlNode& mapping, std::string_view key) {
-  const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
-  return entry == mapping.entries.end() ? nullptr : &*entry;
-}
-
 // The version comes first: a file of a later one may well have keys that are unknown here.
 Result<void> check_version(const YamlNode& root, const NodeReader& reader) {
   if (root.kind != YamlNode::Kind::Mapping)

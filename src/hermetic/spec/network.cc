@@ -218,6 +218,7 @@ bool is_below(std::string_view name, std::string_view domain) {
 bool covers_name(const HostRule& outer, const HostRule& inner) {
   if (outer.kind == HostRule::Kind::Name)
     return inner.kind == HostRule::Kind::Name && inner.name == outer.name;
+  if (outer.name.empty()) return true;  // every name there is
   if (inner.kind == HostRule::Kind::Wildcard && inner.name == outer.name) return true;
   return is_below(inner.name, outer.name);
 }
@@ -265,9 +266,21 @@ std::string to_string(const HostRule& rule) {
       text += fmt::format("/{}", rule.prefix_length - (ipv4 ? kMappedBits : 0));
   } else {
     text = (rule.kind == HostRule::Kind::Wildcard ? "*." : "") + rule.name;
+    if (rule.kind == HostRule::Kind::Wildcard && rule.name.empty()) text = "*";
   }
   if (rule.port) text += fmt::format(":{}", *rule.port);
   return text;
+}
+
+std::array<HostRule, 3> every_host(std::optional<std::uint16_t> port) {
+  HostRule names{.kind = HostRule::Kind::Wildcard, .name = {}, .address = {}, .port = port};
+  HostRule ipv4{.kind = HostRule::Kind::Range,
+                .name = {},
+                .address = kMappedPrefix,
+                .prefix_length = kMappedBits,
+                .port = port};
+  HostRule ipv6{.kind = HostRule::Kind::Range, .name = {}, .address = {}, .port = port};
+  return {std::move(names), std::move(ipv4), std::move(ipv6)};
 }
 
 bool covers(const HostRule& outer, const HostRule& inner) {

@@ -18,7 +18,7 @@ struct HostRule {
   enum class Kind { Name, Wildcard, Range };
 
   Kind kind = Kind::Name;
-  std::string name;                           // lower case; without "*." for a wildcard
+  std::string name;  // lower case; without "*." for a wildcard; "" in one for every name
   std::array<std::uint8_t, 16> address = {};  // of a Range; IPv4 is held as IPv4-mapped IPv6
   unsigned prefix_length = 0;                 // of a Range, 0 to 128, counted in the mapped form
   std::optional<std::uint16_t> port;
@@ -29,6 +29,10 @@ struct HostRule {
 // "example.org", "example.org:443", "*.example.org", "10.0.0.0/8", "[2001:db8::]/32", "[::1]:8080".
 [[nodiscard]] Result<HostRule> parse_host_rule(std::string_view text);
 [[nodiscard]] std::string to_string(const HostRule& rule);
+
+// What every name and every address is allowed by, on one port or on all. No spec can write the one
+// for names: whoever means it says `network: host`, or has a policy of ports alone.
+[[nodiscard]] std::array<HostRule, 3> every_host(std::optional<std::uint16_t> port);
 
 // True if every destination that `inner` allows is allowed by `outer`.
 [[nodiscard]] bool covers(const HostRule& outer, const HostRule& inner);

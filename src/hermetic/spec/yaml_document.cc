@@ -301,6 +301,11 @@ bool is_json(std::string_view text) {
 
 }  // namespace
 
+const YamlEntry* entry_of(const YamlNode& mapping, std::string_view key) {
+  const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
+  return entry == mapping.entries.end() ? nullptr : &*entry;
+}
+
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name) {
   TRY(check_characters(text, file_name));
   if (text.find("\\u") != std::string_view::npos && is_json(text)) {

@@ -32,6 +32,9 @@ struct YamlEntry {
   YamlNode value;
 };
 
+// The entry with this key; null if there is none.
+[[nodiscard]] const YamlEntry* entry_of(const YamlNode& mapping, std::string_view key);
+
 // Never throws and never crashes, whatever the text. Fails with InvalidSpec, a place and a remedy
 // for: more than 1 MiB, bad characters, bad syntax, no document or several, anchors and aliases,
 // tags, merge keys, keys that are no scalars, duplicate keys, more than 32 levels or 100,000 nodes.

@@ -343,5 +343,20 @@ TEST(NetworkPolicy, ListsMayNameTheirOwnLoopback) {
             NetworkPolicy{.mode = NetworkPolicy::Mode::Loopback});
 }
 
+TEST(NetworkPolicy, EveryHostIsEachNameAndEachAddress) {
+  const auto rules = every_host(80);
+  const NetworkPolicy policy{.mode = NetworkPolicy::Mode::Hosts,
+                             .hosts = {rules.begin(), rules.end()}};
+  for (const std::string& host : world()) {
+    EXPECT_TRUE(policy.can_reach(host, 80)) << host;
+    EXPECT_FALSE(policy.can_reach(host, 81)) << host;
+  }
+  EXPECT_EQ(to_string(rules[0]), "*:80");
+  EXPECT_EQ(to_string(rules[1]), "0.0.0.0/0:80");
+  EXPECT_EQ(to_string(rules[2]), "[::]/0:80");
+  EXPECT_FALSE(parse_host_rule("*:80"));  // no spec can write it
+  EXPECT_FALSE(covers(parse_host_rule("*.org").value(), every_host({})[0]));
+}
+
 }  // namespace
 }  // namespace hermetic
