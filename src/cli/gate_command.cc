@@ -14,7 +14,9 @@
 #include "cli/stop_signals.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/gate/ci_links.h"
 #include "hermetic/gate/gate.h"
+#include "hermetic/gate/previous.h"
 #include "hermetic/gate/revision.h"
 #include "hermetic/record/event_json.h"
 #include "hermetic/record/evidence.h"
@@ -72,6 +74,14 @@ Result<int> run_gate(const Arguments& arguments) {
   TRY(check_variables(policy));
   const std::optional<SigningKey> key = TRY(key_for(arguments, options));
   options.is_signed = key.has_value();
+  const Redaction redaction = redaction_for(policy);
+  // Its folder may be the one that is replaced in the end.
+  std::optional<gate::PreviousGate> previous;
+  if (arguments.has("--previous"))
+    previous = TRY(gate::read_previous_gate(arguments.last("--previous"), redaction));
+  const bool whole = options.steps.empty();
+  std::vector<ReportLink> links =
+      gate::ci_links(options.surroundings.environment, options.revision);
   const std::string out = TRY(out_dir_for(arguments, policy, options.revision));
   const std::optional<OwnPlace> summary = TRY(place_of_summary());
   if (summary) options.own_places.emplace(kSummaryVariable, *summary);
@@ -79,17 +89,18 @@ Result<int> run_gate(const Arguments& arguments) {
 
   GateConsole console(arguments.has("--quiet"));
   options.on_progress = [&](const gate::Progress& progress) { console.on_progress(progress); };
-  const Redaction redaction = redaction_for(policy);
   const auto started = std::chrono::system_clock::now();
   // Before a step can change them.
   const std::optional<std::vector<std::string>> modified =
       gate::modified_files(*options.detectors.front().backend, options.surroundings.workspace);
   gate::Gate gate(policy, std::move(options), redaction);
-  const Result<Report> report = [&] {
+  Result<Report> report = [&] {
     const StopSignals stopping([&] { gate.stop(); });
     return gate.run(folder);
   }();
   if (!report) return report.error();
+  report->links = std::move(links);
+  if (previous) report->comparison = gate::changes_since(*previous, *report, whole);
   const std::string stable = gate::report_as_json(policy, *report, modified);
   TRY(folder.write(std::string(kReportFile), stable));
   TRY(folder.write("gl-code-quality.json", gate::report_as_code_quality(*report)));
@@ -97,7 +108,7 @@ Result<int> run_gate(const Arguments& arguments) {
                        gate::rest_of_gate(*report, stable, timestamp(started)),
                        key ? &*key : nullptr, redaction));
   TRY(folder.publish());
-  console.conclude(*report, folder.path(), summary);
+  console.conclude(*report, folder.path(), summary, redaction);
   switch (report->verdict()) {
     case StepVerdict::Pass: return kSuccess;
     case StepVerdict::Error: return kBadUsage;
@@ -115,6 +126,8 @@ Result<int> dispatch(const Arguments& arguments) {
     for (const char* option : {"--evidence", "--json"})
       if (arguments.has(option))
         return invalid(fmt::format("{} is for 'hermetic gate simulate'", option));
+  if (!word.empty() && arguments.has("--previous"))
+    return invalid("--previous is for a gate that judges", "leave it out");
   if (word == "learn") return gate_learn(arguments);
   if (word == "simulate") return gate_simulate(arguments);
   return run_gate(arguments);
@@ -133,6 +146,9 @@ const Subcommand& gate_description() {
           {"--sha", "SHA", "the commit; else GITHUB_SHA, CI_COMMIT_SHA, or that of .git"},
           {"--out", "DIR", "where the evidence goes, instead of where the policy says"},
           {"--jobs", "N", "run up to N steps at once"},
+          {"--timeout", "TIME", "end a step that runs longer, unless it has a limit of its own"},
+          toolchain_option(),
+          {"--previous", "DIR", "say what has changed since the evidence in DIR"},
           {"--key", "FILE", "sign the evidence; else with HERMETIC_SIGNING_KEY, or not at all"},
           {"--require", "enforced", "fail where the network cannot be denied, only watched"},
           {"--detector", "NAME", "guard, strace or sockets; by default the best that works here"},

@@ -1,6 +1,7 @@
 #include "cli/gate_console.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "cli/console.h"
 #include "hermetic/base/text.h"
 #include "hermetic/places/own_file.h"
+#include "hermetic/record/report_words.h"
 #include "hermetic/spec/quantity.h"
 
 namespace hermetic::cli {
@@ -114,44 +116,91 @@ Result<std::optional<OwnPlace>> place_of_summary() {
   return std::optional(std::move(place));
 }
 
-void GateConsole::annotate(const Report& report, const std::optional<OwnPlace>& summary) const {
+void GateConsole::annotate(const Report& report, const std::optional<OwnPlace>& summary,
+                           const Redaction& redaction) const {
   if (!is_on("GITHUB_ACTIONS")) return;
-  for (const ReportStep& step : report.steps) {
+  // GitHub shows ten of a job: the worst come first.
+  for (const std::size_t at : worst_first(report)) {
+    const ReportStep& step = report.steps[at];
     const std::string place = fmt::format(
         "file={},line={},title={}", escaped(printable(step.origin.source), true),
         std::max(step.origin.line, 1), escaped(fmt::format("hermetic gate: {}", step.id), true));
-    const char* level = step.verdict == StepVerdict::Pass ? "warning" : "error";
-    for (const Breach& breach : step.breaches)
-      print(without_commands(fmt::format(
-          "::{} {}::{}{}\n", level, place, escaped(breach.message, false),
-          breach.chain.empty() ? ""
-                               : escaped(fmt::format(", by {}", breach.chain.front()), false))));
-    if (step.breaches.empty() && step.verdict != StepVerdict::Pass)
-      print(without_commands(fmt::format("::error {}::{}\n", place, escaped(step.reason, false))));
+    const bool passed = step.verdict == StepVerdict::Pass;
+    std::string ending;
+    if (!passed && !step.last_lines.empty())
+      ending = fmt::format("\n\n{}", fmt::join(step.last_lines, "\n"));
+    for (const Breach& breach : step.breaches) {
+      const std::string who =
+          breach.chain.empty() ? "" : fmt::format(", by {}", breach.chain.front());
+      print(without_commands(fmt::format("::{} {}::{}\n", passed ? "warning" : "error", place,
+                                         escaped(breach.message + who + ending, false))));
+      ending.clear();
+    }
+    if (step.breaches.empty() && !passed)
+      print(without_commands(
+          fmt::format("::error {}::{}\n", place, escaped(step.reason + ending, false))));
   }
   if (!summary) return;
-  if (const Result<void> written = append_to_own_file(*summary, report_as_markdown(report));
+  if (const Result<void> written =
+          append_to_own_file(*summary, report_as_summary(report, redaction));
       !written)
     complain(written.error());
 }
 
+// Each line of others begins with a bar: no CI system takes it for a command.
+void GateConsole::tell(const ReportStep& step) const {
+  constexpr std::size_t kMostBreaches = 20;
+  const bool passed = step.verdict == StepVerdict::Pass;
+  if (step.breaches.empty() && (passed || step.last_lines.empty())) return;
+  const std::string sign =
+      color_ ? fmt::format("{}{}\x1b[0m", color_of(step.verdict), mark(step.verdict))
+             : std::string(mark(step.verdict));
+  say(fmt::format("\n{} {}{}{}\n", sign, step.id, step.reason.empty() ? "" : ": ",
+                  printable(step.reason)));
+  const std::size_t shown = std::min(step.breaches.size(), kMostBreaches);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Breach& breach = step.breaches[i];
+    say(fmt::format("  {}{}\n", breach.message,
+                    breach.count == 1 ? "" : fmt::format(", {} times", breach.count)));
+    if (!breach.chain.empty()) say(fmt::format("    by {}\n", breach.chain.front()));
+    for (std::size_t k = 1; k < breach.chain.size(); ++k)
+      say(fmt::format("    started by {}\n", breach.chain[k]));
+    say(fmt::format("    decided by {}\n", breach.decided_by));
+    if (!breach.remedy.empty()) say(fmt::format("    to allow it: {}\n", breach.remedy));
+  }
+  if (shown < step.breaches.size())
+    say(fmt::format("  and {} more, which the report lists\n", step.breaches.size() - shown));
+  if (passed || step.last_lines.empty()) return;
+  say("  the last lines that it wrote:\n");
+  for (const std::string& line : step.last_lines) say(fmt::format("  | {}\n", line));
+}
+
 void GateConsole::conclude(const Report& report, const std::string& folder,
-                           const std::optional<OwnPlace>& summary) const {
+                           const std::optional<OwnPlace>& summary,
+                           const Redaction& redaction) const {
   std::size_t passed = 0;
-  for (const ReportStep& step : report.steps) {
+  for (const std::size_t place : worst_first(report)) {
+    const ReportStep& step = report.steps[place];
     passed += step.verdict == StepVerdict::Pass ? 1U : 0U;
-    for (const Breach& breach : step.breaches) {
-      say(fmt::format("  {}: {}\n", step.id, breach.message));
-      if (!breach.chain.empty()) say(fmt::format("    by {}\n", breach.chain.front()));
-      for (std::size_t i = 1; i < breach.chain.size(); ++i)
-        say(fmt::format("    started by {}\n", breach.chain[i]));
-      say(fmt::format("    decided by {}\n", breach.decided_by));
-    }
+    tell(step);
+  }
+  if (const auto notes = notes_of(report); !notes.empty() && !quiet_) {
+    say("\nworth knowing:\n");
+    for (const auto& [note, steps] : notes)
+      say(fmt::format("  {} (in {})\n", printable(note), fmt::join(steps, ", ")));
+  }
+  if (report.comparison && !quiet_) {
+    const ReportChanges& changes = *report.comparison;
+    say(fmt::format("\ncompared with {}:\n",
+                    printable(changes.revision.empty() ? changes.folder : changes.revision)));
+    const std::vector<std::string> sentences = changes_in(changes);
+    for (const std::string& sentence : sentences) say(fmt::format("  {}\n", printable(sentence)));
+    if (sentences.empty()) say("  no step has changed\n");
   }
   if (!quiet_)
-    say(fmt::format("{}: {} of {} steps passed, {}\nevidence: {}\n", to_string(report.verdict()),
+    say(fmt::format("\n{}: {} of {} steps passed, {}\nevidence: {}\n", to_string(report.verdict()),
                     passed, report.steps.size(), to_string(report.assurance), printable(folder)));
-  annotate(report, summary);
+  annotate(report, summary, redaction);
 }
 
 }  // namespace hermetic::cli

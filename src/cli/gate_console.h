@@ -17,13 +17,15 @@ class GateConsole {
   explicit GateConsole(bool quiet);
 
   void on_progress(const gate::Progress& progress);
-  // The breaches, where the evidence is, and, where a CI system reads along, annotations and a
+  // What failed, where the evidence is, and, where a CI system reads along, annotations and a
   // summary.
   void conclude(const Report& report, const std::string& folder,
-                const std::optional<OwnPlace>& summary) const;
+                const std::optional<OwnPlace>& summary, const Redaction& redaction) const;
 
  private:
-  void annotate(const Report& report, const std::optional<OwnPlace>& summary) const;
+  void tell(const ReportStep& step) const;
+  void annotate(const Report& report, const std::optional<OwnPlace>& summary,
+                const Redaction& redaction) const;
 
   bool quiet_;
   bool color_;

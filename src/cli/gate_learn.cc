@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <utility>
 
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -12,6 +14,8 @@
 #include "cli/gate_setup.h"
 #include "cli/stop_signals.h"
 #include "hermetic/base/path.h"
+#include "hermetic/base/text.h"
+#include "hermetic/gate/policy_change.h"
 #include "hermetic/gate/propose.h"
 #include "hermetic/record/evidence_folder.h"
 
@@ -41,6 +45,22 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// The file as `git apply` finds it: seen from the current directory, or, where it lies outside of
+// that, by its name alone, seen from its own directory.
+struct NameForChange {
+  std::string name;
+  std::string place;  // where to apply it; "" for the current directory
+};
+Result<NameForChange> name_for_change(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(file, error);
+  const std::filesystem::path here = std::filesystem::canonical(".", error);
+  if (error) return system_error(fmt::format("cannot find '{}'", printable(file)), error.value());
+  if (is_strictly_within(real.string(), here.string()))
+    return NameForChange{.name = real.lexically_relative(here).string(), .place = ""};
+  return NameForChange{.name = real.filename().string(), .place = real.parent_path().string()};
+}
+
 }  // namespace
 
 Result<int> gate_learn(const Arguments& arguments) {
@@ -51,6 +71,7 @@ Result<int> gate_learn(const Arguments& arguments) {
   // Nothing is denied, so that what comes after a first attempt is seen as well.
   gate::Policy audited = setup.policy;
   audited.mode = gate::Policy::Mode::Audit;
+  setup.options.learns = true;
   setup.options.revision = "learn";
   TemporaryFolder temporary;
   const bool kept = arguments.has("--out");
@@ -79,7 +100,11 @@ Result<int> gate_learn(const Arguments& arguments) {
     if (step.run && known != nullptr)
       proposals.push_back(gate::propose(*known, gate::network_acts(*step.run, redaction)));
   }
-  print(gate::as_change(setup.policy, proposals));
+  const auto [name, place] = TRY(name_for_change(setup.policy.file));
+  const std::string change = TRY(gate::as_change(setup.policy, name, std::move(proposals)));
+  if (!change.empty() && !place.empty())
+    print(fmt::format("# To apply it: git -C '{}' apply FILE\n", printable(place)));
+  print(change);
   if (kept) TRY(folder.publish());
   if (!whole)
     complain({.message = "not every step passed: what is proposed may not be all that they need"});

@@ -13,6 +13,7 @@
 #include "hermetic/record/evidence_folder.h"
 #include "hermetic/spec/environment.h"
 #include "hermetic/spec/mount_table.h"
+#include "hermetic/spec/quantity.h"
 #include "hermetic/spec/shown_parts.h"
 
 namespace hermetic::cli {
@@ -101,8 +102,15 @@ Result<GateSetup> gate_setup(const Arguments& arguments) {
   for (const Given& given : arguments.options)
     if (given.name == "--step") options.steps.push_back(given.value);
   TRY(gate::Gate::check_steps(setup.policy, options.steps));
+  if (arguments.has("--timeout")) {
+    const std::chrono::milliseconds limit = TRY(parse_duration(arguments.last("--timeout")));
+    for (gate::Step& step : setup.policy.steps)
+      if (!step.draft.limits.wall_time && !(step.spec && step.spec->limits.wall_time))
+        step.draft.limits.wall_time = limit;
+  }
   options.surroundings.workspace = TRY(workspace_path());
   options.surroundings.environment = caller_environment();
+  options.surroundings.caller_toolchain = TRY(wants_caller_toolchain(arguments));
   options.jobs = TRY(jobs_for(arguments));
   options.today = today();
   setup.detectors = TRY(GateDetectors::make(arguments));

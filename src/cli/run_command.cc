@@ -167,6 +167,11 @@ Result<int> run_spec(const Arguments& arguments, Spec spec) {
   if (const std::string remark = remark_on(outcome, spec, redaction);
       !remark.empty() && !arguments.has("--quiet"))
     complain({.message = remark});
+  // It may have been another program than the caller means by that name.
+  if (!outcome.success() && !arguments.has("--quiet"))
+    for (const OtherProgram& program :
+         other_programs(spec, caller_search(), programs_named_in(spec.command)))
+      complain({.message = redaction.clean(explanation_of(program))});
   constexpr std::size_t kUsually = 5;
   constexpr std::size_t kExplained = 1000;
   if (const std::string denied =

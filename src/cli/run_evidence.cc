@@ -11,6 +11,7 @@
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/record/key_file.h"
+#include "hermetic/record/last_lines.h"
 #include "hermetic/record/report_words.h"
 #include "hermetic/spec/reach.h"
 
@@ -145,6 +146,7 @@ Result<void> RunEvidence::finish(Plan plan, const Outcome& outcome, int exit_cod
       .standard_error =
           redaction_.clean(copies_[1] ? std::move(kept_[1]) : as_kept(outcome.standard_error))};
   step.breaches = breaches_of(*step.run, redaction_);
+  step.last_lines = last_lines_of(step.standard_output, step.standard_error, redaction_);
   const std::vector<InputDigest> inputs =
       TRY(digest_inputs(spec_, executed_programs(step.run->processes)));
   ManifestFacts facts{.inputs = inputs,

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -192,6 +194,26 @@ Result<std::string> absolute_path(std::string_view text) {
   return normal_path(base + "/" + std::string(text));
 }
 
+Option toolchain_option() {
+  return {"--toolchain", "auto", "also show the programs of the caller's PATH, such as pyenv's"};
+}
+
+Result<bool> wants_caller_toolchain(const Arguments& arguments) {
+  if (!arguments.has("--toolchain")) return false;
+  if (arguments.last("--toolchain") == "auto") return true;
+  return invalid(
+      fmt::format("--toolchain '{}' is not known", printable(arguments.last("--toolchain"))),
+      "write --toolchain auto, or name the trees with --input");
+}
+
+CallerSearch caller_search() {
+  const char* path = std::getenv("PATH");
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  return {.path = path == nullptr ? "" : path,
+          .home = home == nullptr ? "" : std::filesystem::canonical(home, error).string()};
+}
+
 std::vector<Option> spec_options() {
   return {
       {"--spec", "FILE", "take the spec from FILE (YAML or JSON; - is standard input)"},
@@ -202,6 +224,7 @@ std::vector<Option> spec_options() {
       {"--output-in-place", "PATH",
        "an output whose present content is seen and changed directly (weaker)"},
       {"--temp", "PATH", "a private directory, thrown away afterwards"},
+      toolchain_option(),
       {"--env", "NAME=VALUE", "set a variable"},
       {"--pass-env", "NAME", "take a variable from the caller"},
       {"--network", "MODE", "none (default), loopback, or host (the caller's, not hermetic)"},
@@ -241,7 +264,9 @@ Result<Draft> draft_from(const Arguments& arguments) {
   const Draft variables = TRY(draft_from_environment(passed_by_caller(kVariables)));
   const std::optional<std::string> file = TRY(spec_file(arguments));
   const Draft base = TRY(file ? draft_from_file(*file, arguments) : draft_without_file(options));
-  return overlay(overlay(variables, base), options);
+  Draft draft = overlay(overlay(variables, base), options);
+  if (TRY(wants_caller_toolchain(arguments))) add_caller_toolchain(draft, caller_search());
+  return draft;
 }
 
 Result<Spec> spec_from(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "hermetic/base/result.h"
+#include "hermetic/spec/caller_programs.h"
 #include "hermetic/spec/draft.h"
 #include "hermetic/spec/spec.h"
 
@@ -26,6 +27,11 @@ inline constexpr const char* kDefaultFile = "hermetic.yaml";
 
 // What the options say alone, without a file, variables or defaults.
 [[nodiscard]] Result<Draft> draft_of_options(const Arguments& arguments);
+
+// --toolchain auto: the programs that the caller's PATH leads to, and what they belong to.
+[[nodiscard]] Option toolchain_option();
+[[nodiscard]] Result<bool> wants_caller_toolchain(const Arguments& arguments);
+[[nodiscard]] CallerSearch caller_search();
 
 // A path of the command line: it may be relative, and start with "..".
 [[nodiscard]] Result<std::string> absolute_path(std::string_view text);

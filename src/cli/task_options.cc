@@ -164,7 +164,8 @@ const Subcommand& task_description() {
             {"--quiet", "", "say nothing about how the run ended"},
         }};
     for (const Option& option : spec_options())
-      if (option.name != "--spec" && option.name != "--dir") task.options.push_back(option);
+      if (option.name != "--spec" && option.name != "--dir" && option.name != "--toolchain")
+        task.options.push_back(option);
     task.options.push_back({"--help", "", "show this help"});
     return task;
   }();

@@ -25,7 +25,7 @@ leave() {
   leave ../first --key ../key
   leave ../second --key ../key
   hermetic diff ../first ../second | grep -q 'the runs are the same'
-  for file in manifest.json inputs.json attestations.intoto.jsonl report.md report.sarif junit.xml process_tree.json \
+  for file in manifest.json inputs.json attestations.intoto.jsonl report.sarif process_tree.json \
     stdout.txt stderr.txt; do
     cmp "../first/$file" "../second/$file"
   done

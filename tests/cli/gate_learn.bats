@@ -4,6 +4,7 @@
 # shellcheck disable=SC2030,SC2031 # each test is a shell of its own
 
 bats_require_minimum_version 1.5.0
+load network_world
 
 setup() {
   mkdir -p "$BATS_TEST_TMPDIR/w"
@@ -36,15 +37,86 @@ gate() { "$HERMETIC_PROGRAM" gate "$@"; }
 @test "learn proposes what a step needs; it is refused until somebody answers for it" {
   write_policy
   run -0 --separate-stderr gate learn --policy "$policy"
-  [[ $output == *'@@ step server ('*'policy.yml:5:5) @@'*'# by /usr/bin/python3'*'server.py'*"- {listen: $port, owner: TODO, reason: TODO, expires: TODO}"* ]]
-  [[ $output != *honest* ]]
-  write_policy "$(printf '%s\n' "$output" | sed -n 's/^+\( .*\)/\1/p')"
+  [[ $output == *'--- a/policy.yml'*'+    allow:'*'# by /usr/bin/python3'*'server.py'*"- {listen: $port, owner: TODO, reason: TODO, expires: TODO}"* ]]
+  [[ $output != *'step honest'* ]]
+  # It lies outside of the current directory: where to apply it is said.
+  [[ $output == *"git -C '$BATS_TEST_TMPDIR' apply"* ]]
+  printf '%s\n' "$output" >change
+  git -C "$BATS_TEST_TMPDIR" apply "$PWD/change"
   run -2 gate --policy "$policy" --out ../out
   [[ $output == *"policy.yml:"*"'TODO' is not a day"* ]]
   sed -i 's/expires: TODO/expires: 2999-01-31/' "$policy"
   gate --policy "$policy" --out ../out
   run -0 --separate-stderr gate learn --policy "$policy"
-  [[ $output != *@@* ]]
+  [ -z "$output" ]
+}
+
+# A policy of one version, with two steps that fetch a page, in the current directory.
+write_fetching_policy() {
+  mkdir -p ci
+  cat >"ci/a policy.yml" <<EOF
+schema_version: "$1"
+hermetic_steps:
+  - {id: flow, command: "/usr/bin/python3 fetch.py other.example.org"}
+  # this comment stays
+  - id: fetch
+    command: /usr/bin/python3 fetch.py web.example.org
+EOF
+  echo 'import socket, sys, urllib.request
+print(urllib.request.urlopen("http://%s:8080/" % sys.argv[1]).read())
+own = socket.socket(); own.bind(("127.0.0.1", 8099)); own.listen(); socket.create_connection(("127.0.0.1", 8099))' >fetch.py
+}
+
+@test "learn names hosts with their ports; what it prints applies, then the steps pass and simulate agrees" {
+  for user in $(world_users); do
+    for version in 1 2; do
+      make_user_folder "$user"
+      write_fetching_policy "$version"
+      gate_as() { in_world "$user" "$HERMETIC_PROGRAM" gate "$@" --policy 'ci/a policy.yml'; }
+      run -1 gate_as --sha x --out out
+      run -0 --separate-stderr gate_as learn --quiet
+      [[ $output == *web.example.org:8080* && $output == *other.example.org:8080* ]]
+      [[ $output != *loopback* && $output != *127.0.0.53* && $output != *192.0.2.* && $output != *198.18.* ]]
+      printf '%s\n' "$output" | git -c safe.directory='*' apply
+      grep -q 'this comment stays' 'ci/a policy.yml'
+      if [ "$version" = 2 ]; then
+        run -2 gate_as --sha x --out out
+        sed -i 's/expires: TODO/expires: 2999-01-31/' 'ci/a policy.yml'
+      fi
+      gate_as --sha x --out out
+      grep -q 'page for web.example.org' out/logs/fetch/stdout.txt
+      run -0 gate simulate --evidence out --policy 'ci/a policy.yml'
+      [[ $output == *'0 of 2 past steps would fail'* ]]
+      # Nothing more is needed; and a policy that has not the host fails what is past.
+      run -0 --separate-stderr gate_as learn --quiet
+      [ -z "$output" ]
+      write_fetching_policy "$version"
+      run -1 gate simulate --evidence out --policy 'ci/a policy.yml'
+      [[ $output == *'it asked for the name web.example.org'*'2 of 2 past steps would fail'* ]]
+      rm -rf out
+    done
+  done
+}
+
+@test "outbound_ports alone opens the port of every host, and no other" {
+  for user in $(world_users); do
+    make_user_folder "$user"
+    cat >policy.yml <<'EOF'
+schema_version: "1"
+hermetic_steps:
+  - id: by-name
+    command: /usr/bin/python3 -c 'import urllib.request; urllib.request.urlopen("http://web.example.org:8080/")'
+    allow: {outbound_ports: [8080]}
+  - id: by-address
+    command: /usr/bin/python3 -c 'import urllib.request; urllib.request.urlopen("http://192.0.2.7:8080/")'
+    allow: {outbound_hosts: [], outbound_ports: [8080]}
+EOF
+    in_world "$user" "$HERMETIC_PROGRAM" gate --policy policy.yml --sha x --out out
+    sed -i 's/_ports: .8080./_ports: [8081]/' policy.yml
+    run -1 in_world "$user" "$HERMETIC_PROGRAM" gate --policy policy.yml --sha x --out out
+    [[ $output == *'connect web.example.org:8080/tcp by python3'*'connect 192.0.2.7:8080/tcp by python3'* ]]
+    grep -q '"host":"\*:8081"' out/report.json
+  done
 }
 
 @test "learn leaves nothing, or the evidence where --out says" {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <string>
 
@@ -29,7 +30,10 @@ void compare(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, expected) << file;
 }
 
-TEST(GoldenReport, Markdown) { compare("report.md", report_as_markdown(samples::sample_report())); }
+TEST(GoldenReport, Markdown) {
+  const Redaction redaction(std::map<std::string, std::string>{});
+  compare("report.md", report_as_markdown(samples::sample_report(), redaction));
+}
 
 TEST(GoldenReport, Junit) {
   compare("report.junit.xml", report_as_junit(samples::sample_report()));

@@ -84,7 +84,7 @@ int main(int count, char** arguments) {
   const std::map<std::string, std::string> environment = {{"API_TOKEN", "correct-horse-battery"}};
   const hermetic::Redaction redaction(environment);
   if (form == "html") std::cout << hermetic::report_as_html(report, redaction);
-  if (form == "markdown") std::cout << hermetic::report_as_markdown(report);
+  if (form == "markdown") std::cout << hermetic::report_as_markdown(report, redaction);
   if (form == "sarif") std::cout << hermetic::report_as_sarif(report);
   if (form == "junit") std::cout << hermetic::report_as_junit(report);
   return 0;

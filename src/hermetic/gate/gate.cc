@@ -11,10 +11,14 @@
 
 #include "hermetic/base/text.h"
 #include "hermetic/base/work_at_once.h"
+#include "hermetic/gate/exception_text.h"
 #include "hermetic/gate/step_files.h"
 #include "hermetic/record/events_file.h"
 #include "hermetic/record/evidence.h"
+#include "hermetic/record/last_lines.h"
+#include "hermetic/record/markup.h"
 #include "hermetic/record/report_words.h"
+#include "hermetic/spec/caller_programs.h"
 #include "hermetic/spec/reach.h"
 
 namespace hermetic::gate {
@@ -49,16 +53,25 @@ struct Prepared {
   const Detector* detector = nullptr;
 };
 
+// Every host that the guard can let a step reach; the loopback stays the step's own.
+NetworkPolicy open_network() {
+  const auto rules = every_host(std::nullopt);
+  return {.mode = NetworkPolicy::Mode::Hosts, .hosts = {rules.begin(), rules.end()}};
+}
+
 // The first detector that can give what the step needs; the reasons why the others cannot.
 Result<Prepared> prepare(const Step& step, const Policy& policy, const GateOptions& options,
                          const StepEnvironment& environment) {
-  NetworkPolicy network = network_of(step);
-  if (policy.mode == Policy::Mode::Audit)
-    network = {.mode = NetworkPolicy::Mode::Host, .hosts = {}};
-  Spec spec = TRY(spec_of(step, network, environment, options.surroundings));
+  const bool audit = policy.mode == Policy::Mode::Audit;
+  const NetworkPolicy network = audit ? open_network() : network_of(step);
+  const Spec spec = TRY(spec_of(step, network, environment, options.surroundings));
   std::optional<Error> refusal;
   for (const Detector& detector : options.detectors) {
     Spec tried = spec;
+    // The guard knows which name an address was looked up by; it carries no more than it would in
+    // earnest. Others only watch, and so does an audit that is not for learning.
+    if (audit && !(options.learns && detector.assurance == Assurance::Enforced))
+      tried.network = {.mode = NetworkPolicy::Mode::Host, .hosts = {}};
     // Whoever only watches gives no clause: that is said by its assurance.
     if (detector.assurance != Assurance::Enforced)
       for (const Clause clause : all_clauses())
@@ -103,14 +116,53 @@ bool is_for_the_gate(const NetworkAct& act) {
   return is_listener(act) ? !act.denied : act.act == "io_uring_setup";
 }
 
+// What a list shows of a breach, and what would allow it, from the attempt that it is about.
+void explain(Breach& breach, const Policy& policy, const std::vector<NetworkAct>& acts) {
+  for (const NetworkAct& act : acts) {
+    const std::string brief = fmt::format("{} {}", act.act, act.subject);
+    const bool is_it =
+        breach.brief.empty()
+            ? breach.chain == act.chain && breach.message.find(act.subject) != std::string::npos
+            : breach.brief == brief;
+    if (!is_it) continue;
+    breach.brief = brief;
+    breach.remedy = exception_for(policy, act);
+    return;
+  }
+}
+
+void add_names(const std::vector<ProcessNode>& processes, std::vector<std::string>& names) {
+  for (const ProcessNode& process : processes) {
+    // By what it was called: the file that was executed may have another name behind a link. One
+    // that was called by its path was not looked for.
+    if (!process.arguments.empty() && process.arguments.front().find('/') == std::string::npos)
+      names.push_back(process.arguments.front());
+    add_names(process.children, names);
+  }
+}
+
+// Programs that the step named or ran, and that are others for the caller.
+std::vector<std::string> notes_about(const Spec& spec, const std::vector<ProcessNode>& processes,
+                                     const Surroundings& surroundings, const Redaction& redaction) {
+  std::vector<std::string> names = programs_named_in(spec.command);
+  add_names(processes, names);
+  std::vector<std::string> notes;
+  for (const OtherProgram& program : other_programs(spec, surroundings.search(), names))
+    notes.push_back(visible(redaction.clean(explanation_of(program))));
+  std::ranges::sort(notes);
+  return notes;
+}
+
 std::vector<Breach> all_breaches(const Step& step, const Policy& policy, const RunRecord& record,
                                  const Redaction& redaction) {
   std::vector<Breach> breaches = breaches_of(record, redaction);
   std::vector<NetworkAct> acts = network_acts(record, redaction);
+  const std::vector<NetworkAct> all_acts = acts;
   const bool enforced =
       policy.mode == Policy::Mode::Enforce && record.assurance == Assurance::Enforced;
   if (enforced) std::erase_if(acts, [](const NetworkAct& act) { return !is_for_the_gate(act); });
   for (Breach& breach : breaches_under(step, acts)) breaches.push_back(std::move(breach));
+  for (Breach& breach : breaches) explain(breach, policy, all_acts);
   // Such a call reaches nothing. But a program that makes it cannot do its work here, or tries to
   // get past whoever watches.
   for (const RefusedCall& call : record.outcome.refused_calls)
@@ -128,7 +180,8 @@ std::vector<Breach> all_breaches(const Step& step, const Policy& policy, const R
          .message = fmt::format("it left processes running, such as {}",
                                 printable(redaction.clean(record.survivor))),
          .chain = {printable(redaction.clean(record.survivor))},
-         .decided_by = fmt::format("step {} ({})", step.id, to_string(step.origin))});
+         .decided_by = fmt::format("step {} ({})", step.id, to_string(step.origin)),
+         .brief = fmt::format("left {} running", printable(redaction.clean(record.survivor)))});
   return breaches;
 }
 
@@ -218,19 +271,21 @@ Result<Gate::Finished> Gate::run_step(const Step& step, EvidenceFolder& folder) 
   const std::string ended = failure_of(outcome->ending);
   report.standard_output = redaction_.clean(outcome->standard_output.text);
   report.standard_error = redaction_.clean(outcome->standard_error.text);
+  report.last_lines = last_lines_of(report.standard_output, report.standard_error, redaction_);
   report.run = sink.finish(prepared->plan, std::move(*outcome), ended.empty() ? 0 : 1);
   report.run->assurance = finished.assurance;
   if (!prepared->detector->blindness.empty())
     report.run->coverage.push_back(
         {.detector = prepared->detector->name, .on = true, .why = prepared->detector->blindness});
   report.breaches = all_breaches(step, policy_, *report.run, redaction_);
+  report.notes =
+      notes_about(prepared->spec, report.run->processes, options_.surroundings, redaction_);
   const bool audit = policy_.mode == Policy::Mode::Audit;
   if (report.run->lost_events != 0)
     report.reason = fmt::format("{} events were lost", report.run->lost_events);
   else if (!report.breaches.empty() && !audit)
-    report.reason = ended.empty()
-                        ? "it did what the policy does not allow"
-                        : fmt::format("{}, and did what the policy does not allow", ended);
+    report.reason = ended.empty() ? brief_of(report.breaches)
+                                  : fmt::format("{}; {}", brief_of(report.breaches), ended);
   else
     report.reason = ended;
   if (!report.reason.empty()) report.verdict = StepVerdict::Fail;

@@ -48,6 +48,8 @@ struct GateOptions {
   std::string today;  // "2026-11-15", for what expires
   std::vector<Detector> detectors;
   Surroundings surroundings;
+  // Deny nothing that the guard can carry, so that the names of all destinations are known.
+  bool learns = false;
   bool is_signed = false;           // what is written down, with a key that no step may see
   std::optional<KeyFile> key_file;  // where that is, if it is a file
   std::map<std::string, OwnPlace> own_places;        // what else is written, by what asks for it

@@ -67,6 +67,7 @@ struct Policy {
   };
 
   std::string file;    // as it was named
+  std::string text;    // what stands in it
   std::string digest;  // SHA-256 of its text
   int version = 1;
   Mode mode = Mode::Enforce;

@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 5> kPolicyKeys = {"schema_version", "scop
                                                          "hermetic_steps", "diagnostics", "output"};
 constexpr std::array<std::string_view, 7> kPolicyKeys2 = {
     "schema_version", "scope", "hermetic_steps", "diagnostics", "output", "mode", "environment"};
-constexpr std::array<std::string_view, 5> kStepKeys = {"id", "description", "command", "env",
-                                                       "allow"};
+constexpr std::array<std::string_view, 6> kStepKeys = {"id",  "description", "command",
+                                                       "env", "allow",       "timeout"};
 constexpr std::array<std::string_view, 17> kStepKeys2 = {
     "id",      "description", "command",   "env",         "allow",   "needs",
     "spec",    "target",      "timeout",   "limits",      "process", "inputs",
@@ -36,11 +36,6 @@ constexpr std::array<std::string_view, 17> kStepKeys2 = {
 constexpr std::array<std::string_view, 7> kDraftKeys = {"limits", "process",   "inputs",  "outputs",
                                                         "temps",  "directory", "identity"};
 constexpr std::uint64_t kMostPort = 65535;
-
-const YamlEntry* find(const YamlNode& mapping, std::string_view key) {
-  const auto entry = std::ranges::find(mapping.entries, key, &YamlEntry::key);
-  return entry == mapping.entries.end() ? nullptr : &*entry;
-}
 
 bool is_step_id(std::string_view id) {
   const auto plain = [](char c) {
@@ -69,15 +64,15 @@ class PolicyReader {
     TRY(read_version(root));
     const bool second = policy_.version == 2;
     TRY(reader_.check_keys(root, "the policy", second ? Keys(kPolicyKeys2) : Keys(kPolicyKeys)));
-    if (const YamlEntry* scope = find(root, "scope")) TRY(read_scope(scope->value));
-    if (const YamlEntry* mode = find(root, "mode")) TRY(read_mode(mode->value));
-    if (const YamlEntry* environment = find(root, "environment"))
+    if (const YamlEntry* scope = entry_of(root, "scope")) TRY(read_scope(scope->value));
+    if (const YamlEntry* mode = entry_of(root, "mode")) TRY(read_mode(mode->value));
+    if (const YamlEntry* environment = entry_of(root, "environment"))
       environment_ = TRY(read_environment(environment->value, {}));
-    if (const YamlEntry* diagnostics = find(root, "diagnostics"))
+    if (const YamlEntry* diagnostics = entry_of(root, "diagnostics"))
       TRY(read_diagnostics(diagnostics->value));
     policy_.out_dir = kUsualOutDir;
-    if (const YamlEntry* output = find(root, "output")) TRY(read_output(output->value));
-    const YamlEntry* steps = find(root, "hermetic_steps");
+    if (const YamlEntry* output = entry_of(root, "output")) TRY(read_output(output->value));
+    const YamlEntry* steps = entry_of(root, "hermetic_steps");
     if (steps == nullptr)
       return reader_.refuse(root.place, "the key 'hermetic_steps' is missing",
                             "list the steps: hermetic_steps: [{id: lint, command: make lint}]");
@@ -91,7 +86,7 @@ class PolicyReader {
       return reader_.refuse(root.place,
                             fmt::format("a policy is a mapping, not {}", describe(root)),
                             "start it with schema_version: \"1\"");
-    const YamlEntry* version = find(root, "schema_version");
+    const YamlEntry* version = entry_of(root, "schema_version");
     if (version == nullptr)
       return reader_.refuse(root.place, "the key 'schema_version' is missing",
                             "add schema_version: \"1\"");
@@ -107,7 +102,7 @@ class PolicyReader {
   Result<void> read_scope(const YamlNode& node) {
     static constexpr std::array<std::string_view, 1> kKnown = {"default_shell"};
     TRY(reader_.check_keys(node, "scope", kKnown));
-    const YamlEntry* shell = find(node, "default_shell");
+    const YamlEntry* shell = entry_of(node, "default_shell");
     if (shell == nullptr) return {};
     const std::string text = TRY(reader_.text(shell->value, "scope.default_shell"));
     shell_.clear();
@@ -137,11 +132,11 @@ class PolicyReader {
         "capture_process_tree", "capture_open_sockets", "max_log_bytes"};
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
     TRY(reader_.check_keys(node, "diagnostics", kKnown));
-    if (const YamlEntry* tree = find(node, kKnown[0]))
+    if (const YamlEntry* tree = entry_of(node, kKnown[0]))
       policy_.capture_process_tree = TRY(reader_.boolean(tree->value, "capture_process_tree"));
-    if (const YamlEntry* sockets = find(node, kKnown[1]))
+    if (const YamlEntry* sockets = entry_of(node, kKnown[1]))
       policy_.capture_open_sockets = TRY(reader_.boolean(sockets->value, "capture_open_sockets"));
-    if (const YamlEntry* bytes = find(node, kKnown[2]))
+    if (const YamlEntry* bytes = entry_of(node, kKnown[2]))
       policy_.most_log_bytes = TRY(reader_.count(bytes->value, "max_log_bytes", 1, kMostBytes));
     return {};
   }
@@ -149,7 +144,7 @@ class PolicyReader {
   Result<void> read_output(const YamlNode& node) {
     static constexpr std::array<std::string_view, 1> kKnown = {"out_dir"};
     TRY(reader_.check_keys(node, "output", kKnown));
-    const YamlEntry* directory = find(node, "out_dir");
+    const YamlEntry* directory = entry_of(node, "out_dir");
     if (directory == nullptr) return {};
     policy_.out_dir = TRY(reader_.text(directory->value, "output.out_dir"));
     std::string rest = policy_.out_dir;
@@ -186,11 +181,11 @@ class PolicyReader {
     static constexpr std::array<NodeReader::Choice<Mode>, 2> kChoices = {
         {{"deny", Mode::Deny}, {"sanitize", Mode::Sanitize}}};
     TRY(reader_.check_keys(node, "environment", kKnown));
-    if (const YamlEntry* mode = find(node, "mode"))
+    if (const YamlEntry* mode = entry_of(node, "mode"))
       base.mode = TRY(reader_.choice<Mode>(mode->value, "environment.mode", kChoices));
-    if (const YamlEntry* pass = find(node, "pass"))
+    if (const YamlEntry* pass = entry_of(node, "pass"))
       base.pass.merge(TRY(names(pass->value, "environment.pass")));
-    if (const YamlEntry* deny = find(node, "deny"))
+    if (const YamlEntry* deny = entry_of(node, "deny"))
       base.deny.merge(TRY(names(deny->value, "environment.deny")));
     return base;
   }
@@ -212,7 +207,7 @@ class PolicyReader {
     const bool second = policy_.version == 2;
     TRY(reader_.check_keys(node, "step", second ? Keys(kStepKeys2) : Keys(kStepKeys)));
     Step step{.origin = reader_.origin(node.place)};
-    const YamlEntry* id = find(node, "id");
+    const YamlEntry* id = entry_of(node, "id");
     if (id == nullptr)
       return reader_.refuse(node.place, "a step has no 'id'", "give it one, such as id: lint");
     step.id = TRY(reader_.text(id->value, "id"));
@@ -220,21 +215,24 @@ class PolicyReader {
       return reader_.refuse(id->value.place, fmt::format("bad id '{}'", shown(step.id)),
                             "use letters, digits, '_', '-' and '.', starting with none of the last "
                             "two; it names a folder");
-    if (const YamlEntry* description = find(node, "description"))
+    if (const YamlEntry* description = entry_of(node, "description"))
       step.description = TRY(reader_.text(description->value, "description"));
-    if (const YamlEntry* variables = find(node, "env")) TRY(read_variables(variables->value, step));
+    if (const YamlEntry* variables = entry_of(node, "env"))
+      TRY(read_variables(variables->value, step));
     step.environment = environment_;
-    if (const YamlEntry* environment = find(node, "environment"))
+    if (const YamlEntry* environment = entry_of(node, "environment"))
       step.environment = TRY(read_environment(environment->value, environment_));
-    if (const YamlEntry* allow = find(node, "allow"))
+    if (const YamlEntry* allow = entry_of(node, "allow"))
       TRY(second ? read_exceptions(allow->value, step) : read_allow(allow->value, step));
     if (second) TRY(read_additions(node, step));
+    if (const YamlEntry* timeout = entry_of(node, "timeout"))
+      step.draft.limits.wall_time = TRY(reader_.duration(timeout->value, "timeout"));
     TRY(read_command(node, step));
     return step;
   }
 
   Result<void> read_command(const YamlNode& node, Step& step) {
-    const YamlEntry* command = find(node, "command");
+    const YamlEntry* command = entry_of(node, "command");
     if (command == nullptr) {
       if (!step.spec_file.empty()) return {};  // the spec has one
       return reader_.refuse(node.place, fmt::format("the step '{}' has no 'command'", step.id),
@@ -265,30 +263,34 @@ class PolicyReader {
     return static_cast<std::uint16_t>(TRY(reader_.count(node, key, 1, kMostPort)));
   }
 
-  // Version 1. An exception that names both hosts and ports means those ports of those hosts.
+  // Version 1. An exception that names both hosts and ports means those ports of those hosts; ports
+  // alone are those of every host.
   Result<void> read_allow(const YamlNode& node, Step& step) {
     static constexpr std::array<std::string_view, 4> kKnown = {"outbound_hosts", "outbound_ports",
                                                                "listen_ports", "unix_sockets"};
     TRY(reader_.check_keys(node, "allow", kKnown));
     std::vector<std::uint16_t> ports;
-    const YamlEntry* outbound = find(node, "outbound_ports");
+    const YamlEntry* outbound = entry_of(node, "outbound_ports");
     if (outbound != nullptr) {
       TRY(reader_.check_list(outbound->value, "outbound_ports"));
       for (const YamlNode& item : outbound->value.items)
         ports.push_back(TRY(port(item, "outbound_ports")));
     }
-    const YamlEntry* hosts = find(node, "outbound_hosts");
+    const YamlEntry* hosts = entry_of(node, "outbound_hosts");
     if (hosts != nullptr) {
       TRY(reader_.check_list(hosts->value, "outbound_hosts"));
       for (const YamlNode& item : hosts->value.items) TRY(add_host(item, ports, step));
     }
-    const bool no_host = hosts == nullptr || hosts->value.items.empty();
-    if (no_host && !ports.empty())
-      return reader_.refuse(outbound->value.place,
-                            "'outbound_ports' without 'outbound_hosts' would open the port of "
-                            "every host there is",
-                            "name the hosts in outbound_hosts");
-    if (const YamlEntry* listen = find(node, "listen_ports")) {
+    if (hosts == nullptr || hosts->value.items.empty())
+      for (std::size_t i = 0; i < ports.size(); ++i)
+        for (HostRule& rule : every_host(ports[i]))
+          step.exceptions.push_back({.host = std::move(rule),
+                                     .listen_port = {},
+                                     .owner = "",
+                                     .reason = "",
+                                     .expires = "",
+                                     .origin = reader_.origin(outbound->value.items[i].place)});
+    if (const YamlEntry* listen = entry_of(node, "listen_ports")) {
       TRY(reader_.check_list(listen->value, "listen_ports"));
       for (const YamlNode& item : listen->value.items)
         step.exceptions.push_back({
@@ -348,9 +350,9 @@ class PolicyReader {
   Result<void> read_exceptions(const YamlNode& node, Step& step) {
     static constexpr std::array<std::string_view, 2> kKnown = {"loopback", "exceptions"};
     TRY(reader_.check_keys(node, "allow", kKnown));
-    if (const YamlEntry* loopback = find(node, "loopback"))
+    if (const YamlEntry* loopback = entry_of(node, "loopback"))
       step.loopback = TRY(reader_.boolean(loopback->value, "allow.loopback"));
-    const YamlEntry* exceptions = find(node, "exceptions");
+    const YamlEntry* exceptions = entry_of(node, "exceptions");
     if (exceptions == nullptr) return {};
     TRY(reader_.check_list(exceptions->value, "allow.exceptions"));
     for (const YamlNode& item : exceptions->value.items)
@@ -363,9 +365,9 @@ class PolicyReader {
                                                                "owner", "reason", "expires"};
     TRY(reader_.check_keys(node, "an exception", kKnown));
     GovernedException exception{.origin = reader_.origin(node.place)};
-    const YamlEntry* host = find(node, "host");
-    const YamlEntry* listen = find(node, "listen");
-    const YamlEntry* socket = find(node, "unix_socket");
+    const YamlEntry* host = entry_of(node, "host");
+    const YamlEntry* listen = entry_of(node, "listen");
+    const YamlEntry* socket = entry_of(node, "unix_socket");
     const int named =
         (host != nullptr ? 1 : 0) + (listen != nullptr ? 1 : 0) + (socket != nullptr ? 1 : 0);
     if (named != 1)
@@ -382,7 +384,7 @@ class PolicyReader {
     for (const auto& [key, member] : {std::pair{"owner", &GovernedException::owner},
                                       {"reason", &GovernedException::reason},
                                       {"expires", &GovernedException::expires}}) {
-      const YamlEntry* entry = find(node, key);
+      const YamlEntry* entry = entry_of(node, key);
       if (entry != nullptr) exception.*member = TRY(reader_.text(entry->value, key));
       if (entry == nullptr || (exception.*member).empty())
         return reader_.refuse(
@@ -391,23 +393,23 @@ class PolicyReader {
             "a day");
     }
     if (!is_day(exception.expires))
-      return reader_.refuse(find(node, "expires")->value.place,
+      return reader_.refuse(entry_of(node, "expires")->value.place,
                             fmt::format("'{}' is not a day", shown(exception.expires)),
                             "write it like 2027-01-31");
     return exception;
   }
 
   Result<void> read_additions(const YamlNode& node, Step& step) {
-    if (const YamlEntry* needs = find(node, "needs")) {
+    if (const YamlEntry* needs = entry_of(node, "needs")) {
       TRY(reader_.check_list(needs->value, "needs"));
       for (const YamlNode& item : needs->value.items)
         step.needs.push_back(TRY(reader_.item(item, "needs")));
     }
-    if (const YamlEntry* file = find(node, "spec")) {
+    if (const YamlEntry* file = entry_of(node, "spec")) {
       const std::string name = reader_.with_here(TRY(reader_.text(file->value, "spec")));
       step.spec_file = name.starts_with('/') ? name : here_ + "/" + name;
     }
-    if (const YamlEntry* target = find(node, "target")) {
+    if (const YamlEntry* target = entry_of(node, "target")) {
       step.target = TRY(reader_.text(target->value, "target"));
       if (step.spec_file.empty()) step.spec_file = here_ + "/hermetic.yaml";
     }
@@ -416,8 +418,6 @@ class PolicyReader {
       if (std::ranges::find(kDraftKeys, entry.key) != kDraftKeys.end())
         part.entries.push_back(entry);
     step.draft = TRY(read_draft(part, fmt::format("step '{}'", step.id), reader_, {}));
-    if (const YamlEntry* timeout = find(node, "timeout"))
-      step.draft.limits.wall_time = TRY(reader_.duration(timeout->value, "timeout"));
     return {};
   }
 
@@ -450,6 +450,7 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file_name,
   const YamlNode root = TRY(parse_yaml(text, file_name));
   Policy policy = TRY(PolicyReader(file_name, here).read(root));
   policy.file = file_name;
+  policy.text = text;
   policy.digest = sha256(text);
   return policy;
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "hermetic/base/text.h"
+#include "hermetic/gate/exception_text.h"
 
 namespace hermetic::gate {
 namespace {
@@ -21,14 +22,8 @@ constexpr std::array<std::string_view, 24> kShared = {
     "cloudflare.net",        "workers.dev",    "pages.dev",         "github.io",
     "githubusercontent.com", "herokuapp.com",  "netlify.app",       "vercel.app"};
 
-std::string host_text(const NetworkAct& act) {
-  const bool brackets = act.host.find(':') != std::string::npos;
-  const std::string host = brackets ? fmt::format("[{}]", act.host) : act.host;
-  return act.port == 0 ? host : fmt::format("{}:{}", host, act.port);
-}
-
 std::string program_of(const NetworkAct& act) {
-  return act.chain.empty() ? "somebody" : act.chain.front();
+  return act.chain.empty() ? "an unknown process" : act.chain.front();
 }
 
 }  // namespace
@@ -49,6 +44,7 @@ Proposal propose(const Step& step, const std::vector<NetworkAct>& acts) {
   std::map<std::uint16_t, ProposedException> ports;
   std::set<std::string> names;  // that were looked up
   std::set<std::string> reached;
+  std::set<std::uint16_t> own_ports;  // on which the step listened
   bool own_loopback = false;
   const auto note = [&](const std::string& remark) {
     if (std::ranges::find(proposal.remarks, remark) == proposal.remarks.end())
@@ -60,7 +56,19 @@ Proposal propose(const Step& step, const std::vector<NetworkAct>& acts) {
   };
   for (const NetworkAct& act : acts) {
     if (act.act == "resolve") names.insert(act.host);
+    if (is_listener(act)) own_ports.insert(act.port);
+  }
+  const bool any_port = own_ports.contains(0);
+  for (const NetworkAct& act : acts) {
     if (allows(step, act)) continue;
+    if (asks_name_server(act)) {
+      if (names.empty())
+        note(
+            fmt::format("asks a name server ({}), by {}: which names could not be seen; allow the "
+                        "hosts by name",
+                        act.subject, program_of(act)));
+      continue;
+    }
     if (act.unix_socket) {
       note(fmt::format("{} {}, by {}: an exception with unix_socket allows it", act.act,
                        act.subject, program_of(act)));
@@ -68,24 +76,35 @@ Proposal propose(const Step& step, const std::vector<NetworkAct>& acts) {
       ports[act.port].listen = act.port;
       count(ports[act.port], act);
     } else if (is_listener(act)) {
-      note(fmt::format("listens on a port that the kernel chooses, by {}: allow.loopback lets it",
-                       program_of(act)));
+      own_loopback = true;
+      note(fmt::format("listens on a port that the kernel chooses, by {}", program_of(act)));
     } else if (!is_outbound(act)) {
       note(fmt::format("{} {}, by {}: no exception allows that", act.act, act.subject,
                        program_of(act)));
-    } else if (act.loopback) {
-      own_loopback = true;
-    } else if (const std::string text = host_text(act); !parse_host_rule(text)) {
-      note(fmt::format("{} to {}, by {}: no exception can name that", act.act, act.subject,
-                       program_of(act)));
+    } else if (act.loopback && act.act != "resolve") {
+      if (any_port || own_ports.contains(act.port))
+        own_loopback = true;
+      else
+        note(
+            fmt::format("{} {}, by {}: no process of the step listens there; if a service of this "
+                        "machine is meant, allow the host {}",
+                        act.act, act.subject, program_of(act), host_and_port(act)));
     } else {
+      NetworkAct destination = act;
+      if (act.act == "resolve") destination.port = 0;  // that of the name server
+      const std::string text = host_and_port(destination);
+      if (!parse_host_rule(text)) {
+        note(fmt::format("{} {}, by {}: no exception can name that", act.act, act.subject,
+                         program_of(act)));
+        continue;
+      }
       hosts[text].host = text;
       count(hosts[text], act);
       if (act.act != "resolve") reached.insert(act.host);
       hosts[text].warning = shared_name_warning(act.host);
     }
   }
-  // Who reaches a name looks it up: that needs nothing of its own.
+  // A name that is reached may be looked up: that needs no exception of its own.
   for (const std::string& name : reached) hosts.erase(name);
   for (auto& [text, exception] : hosts) {
     const Result<HostRule> rule = parse_host_rule(text);
@@ -99,43 +118,13 @@ Proposal propose(const Step& step, const std::vector<NetworkAct>& acts) {
     proposal.exceptions.push_back(std::move(exception));
   }
   // A port to listen on comes with the step's own loopback.
-  proposal.loopback = own_loopback && ports.empty();
+  proposal.loopback = own_loopback && (ports.empty() || any_port);
   for (auto& [port, exception] : ports) proposal.exceptions.push_back(std::move(exception));
   for (const GovernedException& exception : step.exceptions)
     if (exception.host && exception.host->kind == HostRule::Kind::Wildcard)
       note(fmt::format("the exception {} allows every name below it",
                        printable(to_string(*exception.host))));
   return proposal;
-}
-
-std::string as_change(const Policy& policy, const std::vector<Proposal>& proposals) {
-  constexpr std::string_view kRest = "owner: TODO, reason: TODO, expires: TODO}";
-  std::string text = fmt::format("--- {0}\n+++ {0}\n", printable(policy.file));
-  if (policy.version == 1)
-    text += "# Exceptions with owner, reason and end are of schema_version: \"2\".\n";
-  for (const Proposal& proposal : proposals) {
-    if (proposal.empty()) continue;
-    text +=
-        fmt::format("@@ step {} ({}) @@\n", proposal.step, printable(to_string(proposal.origin)));
-    for (const std::string& remark : proposal.remarks)
-      text += fmt::format("# {}\n", printable(remark));
-    if (!proposal.loopback && proposal.exceptions.empty()) continue;
-    text += fmt::format("   - id: {}\n+    allow:\n", proposal.step);
-    if (proposal.loopback) text += "+      loopback: true\n";
-    if (!proposal.exceptions.empty()) text += "+      exceptions:\n";
-    for (const ProposedException& exception : proposal.exceptions) {
-      for (const std::string& program : exception.programs)
-        text += fmt::format("+        # by {}\n", printable(program));
-      text += fmt::format("+        # {}\n",
-                          exception.count == 1 ? "once" : fmt::format("{} times", exception.count));
-      if (!exception.warning.empty())
-        text += fmt::format("+        # warning: {}\n", printable(exception.warning));
-      text += exception.listen
-                  ? fmt::format("+        - {{listen: {}, {}\n", *exception.listen, kRest)
-                  : fmt::format("+        - {{host: \"{}\", {}\n", exception.host, kRest);
-    }
-  }
-  return text;
 }
 
 }  // namespace hermetic::gate

@@ -38,8 +38,4 @@ struct Proposal {
 // Why a name allows more than it seems to: it is rented out to anybody. "" if it does not.
 [[nodiscard]] std::string shared_name_warning(std::string_view host);
 
-// As a change to the policy, in the form of version 2. Owner, reason and end are left to be filled
-// in: as it is, no policy with it is accepted.
-[[nodiscard]] std::string as_change(const Policy& policy, const std::vector<Proposal>& proposals);
-
 }  // namespace hermetic::gate

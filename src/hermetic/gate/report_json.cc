@@ -7,6 +7,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/gate/gate.h"
 #include "hermetic/record/canonical_json.h"
+#include "hermetic/record/report_words.h"
 
 namespace hermetic::gate {
 namespace {
@@ -14,10 +15,19 @@ namespace {
 using nlohmann::json;
 
 json breach_as_json(const Breach& breach) {
-  return {{"rule", breach.rule_id},
-          {"message", breach.message},
-          {"processes", breach.chain},
-          {"decided_by", breach.decided_by}};
+  return {
+      {"rule", breach.rule_id},    {"brief", brief_of(breach)},
+      {"message", breach.message}, {"remedy", breach.remedy.empty() ? json() : json(breach.remedy)},
+      {"processes", breach.chain}, {"decided_by", breach.decided_by}};
+}
+
+// How the command ended. Its exit code is null if it has none.
+json ending_as_json(const Ending& ending) {
+  const auto* exited = std::get_if<Exited>(&ending);
+  const auto* signaled = std::get_if<Signaled>(&ending);
+  return {{"ending", ending_of(ending)},
+          {"exit_code", exited != nullptr ? json(exited->code) : json()},
+          {"signal", signaled != nullptr ? json(signaled->signal) : json()}};
 }
 
 json exceptions_as_json(const Step& step) {
@@ -50,6 +60,7 @@ std::string report_as_json(const Policy& policy, const Report& report,
          {"line", step.origin.line},
          {"verdict", to_string(step.verdict)},
          {"reason", step.reason},
+         {"result", step.run ? ending_as_json(step.run->outcome.ending) : json()},
          {"breaches", std::move(breaches)},
          {"exceptions", written != nullptr ? exceptions_as_json(*written) : json::array()},
          {"assurance", step.run ? json(to_string(step.run->assurance)) : json()},

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hermetic/base/text.h"
+#include "hermetic/gate/exception_text.h"
 #include "hermetic/gate/judge.h"
 #include "hermetic/gate/step_files.h"
 #include "hermetic/record/canonical_json.h"
@@ -55,6 +56,8 @@ Result<std::vector<SimulatedStep>> simulate(const Policy& policy, const std::str
                                       printable(exception.owner), exception.expires),
                .chain = {},
                .decided_by = to_string(exception.origin)});
+      if (network_of(*step).mode == NetworkPolicy::Mode::Hosts)
+        std::erase_if(acts, asks_name_server);
       for (Breach& breach : breaches_under(*step, acts))
         simulated.breaches.push_back(std::move(breach));
     }

@@ -70,9 +70,7 @@ bool passes_through(const std::string& path, const std::string& workspace) {
 // Where a tool that is not the system's is installed: "…/bin" and the libraries beside it.
 void add_from_path(const std::string& search, const Surroundings& surroundings,
                    std::set<std::string>& trees) {
-  const auto caller = surroundings.environment.find("HOME");
-  const std::string home =
-      caller == surroundings.environment.end() ? "" : real_path(caller->second);
+  const std::string home = surroundings.search().home;
   std::size_t begin = 0;
   while (begin <= search.size()) {
     const std::size_t end = std::min(search.find(':', begin), search.size());
@@ -201,6 +199,14 @@ void hide(const std::vector<std::string>& hidden, Draft& draft) {
 
 }  // namespace
 
+CallerSearch Surroundings::search() const {
+  const auto value = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  return {.path = value("PATH"), .home = real_path(value("HOME"))};
+}
+
 StepEnvironment environment_of(const Step& step, const std::map<std::string, std::string>& caller) {
   const EnvironmentPolicy& policy = step.environment;
   StepEnvironment result;
@@ -224,6 +230,8 @@ Result<Spec> spec_of(const Step& step, const NetworkPolicy& network,
                      const StepEnvironment& environment, const Surroundings& surroundings) {
   Draft draft = step.spec ? *step.spec : usual_view(environment, surroundings);
   draft = overlay(std::move(draft), step.draft);
+  if (surroundings.caller_toolchain)
+    add_caller_toolchain(draft, surroundings.search(), surroundings.workspace);
   hide(surroundings.hidden, draft);
   if (!step.command.empty()) draft.command = step.command;
   draft.network = network;

@@ -7,6 +7,7 @@
 
 #include "hermetic/base/result.h"
 #include "hermetic/gate/policy.h"
+#include "hermetic/spec/caller_programs.h"
 #include "hermetic/spec/spec.h"
 
 namespace hermetic::gate {
@@ -15,6 +16,9 @@ struct Surroundings {
   std::string workspace;  // the real path of the folder that the steps work in
   std::map<std::string, std::string> environment;  // the caller's
   std::vector<std::string> hidden;  // in the workspace: where the evidence is written
+  bool caller_toolchain = false;    // also show what the caller's PATH leads to
+
+  [[nodiscard]] CallerSearch search() const;
 };
 
 struct StepEnvironment {

@@ -58,7 +58,7 @@ Result<void> write_run_files(EvidenceFolder& folder, const std::string& prefix,
 Result<void> write_conclusion(EvidenceFolder& folder, const Report& report,
                               const std::string& stable, json rest, const SigningKey* key,
                               const Redaction& redaction) {
-  TRY(folder.write("report.md", report_as_markdown(report)));
+  TRY(folder.write("report.md", report_as_markdown(report, redaction)));
   TRY(folder.write("report.html", report_as_html(report, redaction)));
   TRY(folder.write("report.sarif", report_as_sarif(report)));
   TRY(folder.write("junit.xml", report_as_junit(report)));

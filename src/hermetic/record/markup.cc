@@ -171,4 +171,19 @@ std::string markdown_code(std::string_view text) {
   return fence + pad + safe + pad + fence;
 }
 
+bool is_web_address(std::string_view text) {
+  constexpr std::string_view kAllowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#=&%+,;";
+  constexpr std::size_t kLongest = 2'000;
+  if (text.size() > kLongest || text.find_first_not_of(kAllowed) != std::string_view::npos)
+    return false;
+  for (const std::string_view scheme : {"https://", "http://"})
+    if (text.starts_with(scheme)) return text.size() > scheme.size() && text[scheme.size()] != '/';
+  return false;
+}
+
+std::string markdown_address(std::string_view address) {
+  return fmt::format("<{}>", markup_text(address));
+}
+
 }  // namespace hermetic

@@ -28,4 +28,10 @@ namespace hermetic {
 [[nodiscard]] std::string markdown_text(std::string_view text);
 [[nodiscard]] std::string markdown_code(std::string_view text);
 
+// http or https, a host without a user before it, and no character that ends an attribute or a
+// link: nothing else becomes a link.
+[[nodiscard]] bool is_web_address(std::string_view text);
+// Such an address, as the destination of a link.
+[[nodiscard]] std::string markdown_address(std::string_view address);
+
 }  // namespace hermetic

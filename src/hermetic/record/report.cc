@@ -49,6 +49,11 @@ std::string sentence(std::string_view act, std::string_view subject) {
   return fmt::format("{} {} was denied", act, subject);
 }
 
+// The call and what it was for, as a list shows it: sentences that count things stay as they are.
+std::string brief(std::string_view act, std::string_view subject) {
+  return act == "more" || act == "close" ? "" : fmt::format("{} {}", act, subject);
+}
+
 class BreachList {
  public:
   BreachList(const RunRecord& record, const Redaction& redaction)
@@ -91,7 +96,8 @@ class BreachList {
                            .message = sentence(text(event.act), text(event.subject)),
                            .chain = chain_of(event, redaction_),
                            .decided_by = text(event.rule),
-                           .count = attempt.count});
+                           .count = attempt.count,
+                           .brief = brief(text(event.act), text(event.subject))});
     }
     if (attributed) {
       told_.emplace(violation.act, violation.subject);
@@ -103,7 +109,8 @@ class BreachList {
                   .message = sentence(text(violation.act), text(violation.subject)),
                   .chain = std::move(chain),
                   .decided_by = text(violation.rule),
-                  .count = violation.count};
+                  .count = violation.count,
+                  .brief = brief(text(violation.act), text(violation.subject))};
     breaches_.push_back(std::move(breach));
   }
 

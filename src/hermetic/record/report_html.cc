@@ -1,4 +1,4 @@
-// The report as one page that stands alone: it loads nothing and runs nothing.
+// The report as one page that stands alone: it loads nothing, and its one script only copies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "hermetic/record/markup.h"
 #include "hermetic/record/report.h"
 #include "hermetic/record/report_processes.h"
+#include "hermetic/record/report_script.h"
 #include "hermetic/record/report_sections.h"
 #include "hermetic/record/report_style.h"
 #include "hermetic/record/report_timeline.h"
@@ -38,11 +39,12 @@ std::string base64_of_hexadecimal(std::string_view hexadecimal) {
   return text;
 }
 
-std::string word_for(StepVerdict verdict) {
-  std::string word(to_string(verdict));
-  word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+std::string word_for(std::string_view name) {
+  std::string word(name);
+  if (!word.empty()) word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
   return word;
 }
+std::string word_for(StepVerdict verdict) { return word_for(to_string(verdict)); }
 
 std::string badge(StepVerdict verdict) {
   return fmt::format("<span class=\"badge {0}\">{1} {0}</span>", to_string(verdict),
@@ -61,29 +63,40 @@ class HtmlReport {
   [[nodiscard]] std::string finish() && {
     head();
     verdict();
-    overview();
-    for (std::size_t i = 0; i < report_.steps.size(); ++i) step(report_.steps[i], i + 1);
-    text_ +=
-        "<footer>Written by hermetic. This page loads nothing and runs nothing; the manifests, the "
-        "events and the attestations beside it are what it was made from.</footer>\n"
-        "</main>\n</body>\n</html>\n";
+    const std::vector<std::size_t> order = worst_first(report_);
+    overview(order);
+    for (const std::size_t place : order)
+      if (!is_calm(report_.steps[place])) step(report_.steps[place], place + 1);
+    section("compared", "Compared with an earlier run", comparison_as_html(report_, redaction_));
+    section("timeline", "When each step ran", steps_over_time_as_html(report_, redaction_));
+    section("destinations", "Destinations",
+            destinations_as_html(destinations_of(report_, redaction_)));
+    for (const std::size_t place : order)
+      if (is_calm(report_.steps[place])) step(report_.steps[place], place + 1);
+    text_ += fmt::format(
+        "<footer>Written by hermetic. This page loads nothing, and its script only copies what "
+        "stands beside a button; the manifests, the events and the attestations beside it are what "
+        "it was made from.</footer>\n</main>\n<script>{}</script>\n</body>\n</html>\n",
+        report_script());
     return std::move(text_);
   }
 
  private:
-  // Only this very style sheet: whatever text got in could not even change how the page looks.
+  // Only this very style sheet and this very script: whatever text got in could neither run nor
+  // change how the page looks.
   void head() {
     const std::string style(report_style());
     text_ += fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-        "'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
+        "'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n"
         "<meta name=\"referrer\" content=\"no-referrer\">\n"
         "<title>{}: {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-        base64_of_hexadecimal(sha256(style)), word_for(report_.verdict()),
-        markup_text(shortened(visible(report_.title), kLongestTitle)), style);
+        base64_of_hexadecimal(sha256(style)), base64_of_hexadecimal(sha256(report_script())),
+        word_for(report_.verdict()), markup_text(shortened(visible(report_.title), kLongestTitle)),
+        style);
   }
 
   void verdict() {
@@ -100,6 +113,11 @@ class HtmlReport {
     if (!report_.policy_digest.empty())
       facts += fact("Policy digest", html_code("sha256:" + report_.policy_digest));
     facts += fact("Started", started());
+    for (const ReportLink& link : report_.links)
+      if (is_web_address(link.address))
+        facts += fact(markup_text(word_for(link.name)),
+                      fmt::format("<a href=\"{0}\" rel=\"noreferrer noopener\">{0}</a>",
+                                  markup_text(link.address)));
     if (!facts.empty()) text_ += fmt::format("<dl class=\"facts\">\n{}</dl>\n", facts);
     text_ += "</header>\n";
   }
@@ -114,24 +132,50 @@ class HtmlReport {
     return fmt::format("{} {} UTC", precise.substr(0, 10), precise.substr(11, 8));
   }
 
-  void overview() {
-    text_ += "<section aria-labelledby=\"steps\">\n<h2 id=\"steps\">Steps</h2>\n";
-    if (report_.steps.empty()) text_ += "<p class=\"soft\">There is none.</p>\n";
+  void section(std::string_view id, std::string_view title, const std::string& body) {
+    if (!body.empty())
+      text_ +=
+          fmt::format("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n{2}</section>\n",
+                      id, title, body);
+  }
+
+  // There is nothing to look at.
+  static bool is_calm(const ReportStep& step) {
+    return step.verdict == StepVerdict::Pass && step.breaches.empty() && step.notes.empty();
+  }
+
+  // Many steps that passed would hide those that did not.
+  void overview(const std::vector<std::size_t>& order) {
+    constexpr std::size_t kMostCalm = 12;
     std::string rows;
-    for (std::size_t i = 0; i < report_.steps.size(); ++i) {
-      const ReportStep& step = report_.steps[i];
-      rows += fmt::format("<li>{} <a href=\"#step-{}\">{}</a>", badge(step.verdict), i + 1,
+    std::string calm_rows;
+    std::size_t calm = 0;
+    for (const std::size_t place : order) {
+      const ReportStep& step = report_.steps[place];
+      const bool all_well = is_calm(step);
+      calm += all_well ? 1U : 0U;
+      std::string& list = all_well ? calm_rows : rows;
+      list += fmt::format("<li>{} <a href=\"#step-{}\">{}</a>", badge(step.verdict), place + 1,
                           html_code(step.id));
-      if (step.run)
-        rows += fmt::format(" <span class=\"time\">{}</span>",
-                            duration_text(step.run->outcome.usage.wall_time));
-      if (!step.reason.empty())
-        rows += fmt::format(" <span class=\"why\">{}</span>",
-                            html_phrase(redaction_.clean(step.reason)));
-      rows += "</li>\n";
+      if (const auto time = took(step))
+        list += fmt::format(" <span class=\"time\">{}</span>", duration_text(*time));
+      const std::string why = step.reason.empty() ? brief_of(step.breaches) : step.reason;
+      if (!why.empty())
+        list += fmt::format(" <span class=\"why\">{}</span>", html_phrase(redaction_.clean(why)));
+      list += "</li>\n";
     }
-    if (!rows.empty()) text_ += fmt::format("<ol class=\"steps\">\n{}</ol>\n", rows);
-    text_ += "</section>\n";
+    const auto listed = [](const std::string& items) {
+      return items.empty() ? "" : fmt::format("<ol class=\"steps\">\n{}</ol>\n", items);
+    };
+    std::string body = listed(rows);
+    if (body.empty() || calm <= kMostCalm)
+      body = listed(rows + calm_rows);
+    else
+      body += fmt::format(
+          "<details class=\"fold\"><summary>{} passed</summary><div class=\"body\">\n{}"
+          "</div></details>\n",
+          counted(calm, "step"), listed(calm_rows));
+    section("steps", "Steps", body.empty() ? "<p class=\"soft\">There is none.</p>\n" : body);
   }
 
   void part(std::string_view title, const std::string& body) {
@@ -155,7 +199,17 @@ class HtmlReport {
     if (step.manifest) facts += fact("Manifest", html_code("sha256:" + step.manifest->digest()));
     if (!facts.empty()) text_ += fmt::format("<dl class=\"facts\">\n{}</dl>\n", facts);
     part("Breaches", breaches_as_html(step.breaches));
-    if (step.run) about(step, *step.run);
+    part("Worth knowing", notes_as_html(step.notes, redaction_));
+    const bool calm = is_calm(step);
+    if (step.verdict != StepVerdict::Pass)
+      part("The last lines that it wrote", last_lines_as_html(step.last_lines, redaction_));
+    if (step.run) {
+      // What went well is there for who wants to know, and out of the way of what did not.
+      if (calm)
+        text_ += "<details class=\"fold\"><summary>All about it</summary><div class=\"body\">\n";
+      about(step, *step.run);
+      if (calm) text_ += "</div></details>\n";
+    }
     text_ += "</section>\n";
   }
 
@@ -172,7 +226,7 @@ class HtmlReport {
   }
 
   void about(const ReportStep& step, const RunRecord& run) {
-    part("Over time", timeline_as_html(run.samples));
+    part("What it used over time", timeline_as_html(run.samples));
     part("Network", attempts_as_html(run.network, redaction_));
     part("Processes", processes_as_html(run.processes, redaction_));
     part("Inputs", trees_as_html(inputs_of(step), redaction_));

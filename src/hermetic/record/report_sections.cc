@@ -1,10 +1,13 @@
 #include "hermetic/record/report_sections.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "hermetic/record/markup.h"
+#include "hermetic/record/report_timeline.h"
 
 namespace hermetic {
 namespace {
@@ -22,9 +25,10 @@ std::string more_than(std::size_t shown, std::size_t all) {
   return shown == all ? "" : fmt::format("<p class=\"soft\">and {} more</p>\n", all - shown);
 }
 
-// The tone of a strength is that of a verdict.
-std::string_view tone_of(Strength strength) {
-  switch (strength) {
+// The tone of a strength is that of a verdict. What the spec gives up by itself is no defect.
+std::string_view tone_of(const PlannedClause& planned) {
+  if (planned.given_up) return "skipped";
+  switch (planned.strength) {
     case Strength::Enforced: return "pass";
     case Strength::Observed: return "error";
     case Strength::Absent: return "fail";
@@ -36,19 +40,20 @@ std::string clause_row(const PlannedClause& planned, const Redaction& redaction)
   const bool enforced = planned.strength == Strength::Enforced;
   const std::string& how = enforced ? planned.mechanism : planned.reason;
   std::string text = fmt::format("<li><code>{}</code> <span class=\"strength {}\">{}</span><br>{}",
-                                 to_string(planned.clause), tone_of(planned.strength),
+                                 to_string(planned.clause), tone_of(planned),
                                  to_string(planned.strength), promise_of(planned.clause));
   if (!how.empty())
     text += fmt::format("<br><span class=\"note\">{} {}</span>", enforced ? "by" : "because",
                         html_phrase(redaction.clean(how)));
-  if (planned.given_up) text += "<br><span class=\"note\">the spec says that less will do</span>";
+  if (planned.given_up && !enforced)
+    text += "<br><span class=\"note\">by the choice of the spec</span>";
   return text + "</li>\n";
 }
 
-std::string clause_rows(const Plan& plan, bool enforced, const Redaction& redaction) {
+std::string clause_rows(const Plan& plan, bool as_wanted, const Redaction& redaction) {
   std::string text;
   for (const PlannedClause& planned : plan.clauses)
-    if ((planned.strength == Strength::Enforced) == enforced)
+    if ((planned.strength == Strength::Enforced || planned.given_up) == as_wanted)
       text += clause_row(planned, redaction);
   return text.empty() ? "" : "<ul class=\"rows\">\n" + text + "</ul>\n";
 }
@@ -66,6 +71,11 @@ std::string breaches_as_html(const std::vector<Breach>& breaches) {
         html_phrase(breach.rule_id), html_phrase(breach.message), times(breach.count));
     text += fmt::format("<dt>Decided by</dt><dd>{}</dd>",
                         breach.decided_by.empty() ? "–" : html_code(breach.decided_by));
+    if (!breach.remedy.empty())
+      text += fmt::format(
+          "<dt>To allow it</dt><dd class=\"remedy\">{} <button class=\"copy\" type=\"button\" "
+          "hidden>Copy</button></dd>",
+          html_code(breach.remedy));
     text += "<dt>Process chain</dt><dd>";
     if (breach.chain.empty()) {
       text += "–";
@@ -83,8 +93,9 @@ std::string breaches_as_html(const std::vector<Breach>& breaches) {
   return text + "</ol>\n" + more_than(shown, breaches.size());
 }
 
-std::string trees_as_html(const std::vector<TreeFact>& facts, const Redaction& redaction) {
-  if (facts.empty()) return "";
+std::string trees_as_html(const std::vector<TreeFact>& all, const Redaction& redaction) {
+  if (all.empty()) return "";
+  const auto [facts, empty] = without_empty(all);
   std::string text = "<ul class=\"rows\">\n";
   const std::size_t shown = std::min(facts.size(), kMostRows);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -95,6 +106,14 @@ std::string trees_as_html(const std::vector<TreeFact>& facts, const Redaction& r
     if (!fact.digest.empty())
       text += fmt::format("<code class=\"digest\">{}</code>", markup_text(fact.digest));
     text += "</li>\n";
+  }
+  for (const auto& [sentence, paths] : empty) {
+    text += fmt::format("<li><span class=\"note\">{}</span>", sentence);
+    const std::size_t named = std::min(paths.size(), kMostRows);
+    for (std::size_t i = 0; i < named; ++i)
+      text += fmt::format("{} {}", i == 0 ? "" : ",", html_code(redaction.clean(paths[i])));
+    text += named < paths.size() ? fmt::format(" and {} more</li>\n", paths.size() - named)
+                                 : std::string("</li>\n");
   }
   return text + "</ul>\n" + more_than(shown, facts.size());
 }
@@ -154,6 +173,80 @@ std::string attempts_as_html(const std::vector<Attempt>& attempts, const Redacti
     text += "</li>\n";
   }
   return text + "</ul>\n" + more_than(shown, attempts.size());
+}
+
+std::string destinations_as_html(const std::vector<Destination>& destinations) {
+  if (destinations.empty()) return "";
+  std::string text =
+      "<table>\n<thead><tr><th>Destination</th><th>Verdict</th><th>By</th><th>Steps</th></tr></"
+      "thead>"
+      "\n<tbody>\n";
+  const std::size_t shown = std::min(destinations.size(), kMostRows);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Destination& destination = destinations[i];
+    text += fmt::format(
+        "<tr><td>{}{}</td><td><span class=\"strength "
+        "{}\">{}</span></td><td>{}</td><td>{}</td></tr>\n",
+        html_code(destination.name), times(destination.count), destination.denied ? "fail" : "pass",
+        destination.denied ? "denied" : "allowed",
+        html_phrase(fmt::format("{}", fmt::join(destination.programs, ", "))),
+        html_phrase(fmt::format("{}", fmt::join(destination.steps, ", "))));
+  }
+  return text + "</tbody>\n</table>\n" + more_than(shown, destinations.size());
+}
+
+std::string notes_as_html(const std::vector<std::string>& notes, const Redaction& redaction) {
+  if (notes.empty()) return "";
+  std::string text = "<ul class=\"notes\">\n";
+  for (const std::string& note : notes)
+    text += fmt::format("<li>{}</li>\n", html_phrase(redaction.clean(note)));
+  return text + "</ul>\n";
+}
+
+std::string last_lines_as_html(const std::vector<std::string>& lines, const Redaction& redaction) {
+  if (lines.empty()) return "";
+  std::string text;
+  for (const std::string& line : lines) text += markup_text(redaction.clean(line)) + '\n';
+  return fmt::format("<pre class=\"last\" tabindex=\"0\">\n{}</pre>\n", text);
+}
+
+std::string comparison_as_html(const Report& report, const Redaction& redaction) {
+  if (!report.comparison) return "";
+  const ReportChanges& comparison = *report.comparison;
+  std::string text = fmt::format(
+      "<p class=\"soft\">With {}{}.</p>\n", html_code(comparison.folder),
+      comparison.revision.empty() ? "" : ", revision " + html_code(comparison.revision));
+  const std::vector<std::string> sentences = changes_in(comparison);
+  text += "<ul class=\"notes\">\n";
+  for (const std::string& sentence : sentences)
+    text += fmt::format("<li>{}</li>\n", html_phrase(sentence));
+  if (sentences.empty()) text += "<li>No step has changed.</li>\n";
+  text += "</ul>\n";
+  std::string rows;
+  std::size_t shown = 0;
+  std::size_t changed = 0;
+  for (const StepChange& step : comparison.steps) {
+    // The sentences have named those that came or went without more to tell.
+    const bool is_named = step.before.empty() || step.now.empty();
+    if (step.is_silent() || (is_named && step.appeared.empty() && step.disappeared.empty()))
+      continue;
+    if (++changed > kMostRows) continue;
+    ++shown;
+    rows += fmt::format("<li>{} <span class=\"note\">{} → {}</span>", html_code(step.id),
+                        step.before.empty() ? "not there" : html_phrase(step.before),
+                        step.now.empty() ? "not there" : html_phrase(step.now));
+    if (step.took_before && step.took)
+      rows += fmt::format("<span class=\"note\">, {} → {}</span>", duration_text(*step.took_before),
+                          duration_text(*step.took));
+    for (const auto& [list, word, tone] :
+         {std::tuple{&step.appeared, "new", "fail"}, {&step.disappeared, "gone", "pass"}})
+      for (std::size_t i = 0; i < std::min<std::size_t>(list->size(), 20); ++i)
+        rows += fmt::format("<br><span class=\"strength {}\">{}</span> {}", tone, word,
+                            html_code(redaction.clean((*list)[i])));
+    rows += "</li>\n";
+  }
+  if (!rows.empty()) text += "<ul class=\"rows\">\n" + rows + "</ul>\n" + more_than(shown, changed);
+  return text;
 }
 
 std::string output_as_html(std::string_view title, std::string_view output,

@@ -21,6 +21,13 @@ namespace hermetic {
 // What was tried in the network, allowed or not.
 [[nodiscard]] std::string attempts_as_html(const std::vector<Attempt>& attempts,
                                            const Redaction& redaction);
+[[nodiscard]] std::string destinations_as_html(const std::vector<Destination>& destinations);
+[[nodiscard]] std::string notes_as_html(const std::vector<std::string>& notes,
+                                        const Redaction& redaction);
+[[nodiscard]] std::string last_lines_as_html(const std::vector<std::string>& lines,
+                                             const Redaction& redaction);
+// What has changed since the run that the report is compared with.
+[[nodiscard]] std::string comparison_as_html(const Report& report, const Redaction& redaction);
 // The end of what was captured.
 [[nodiscard]] std::string output_as_html(std::string_view title, std::string_view output,
                                          const Redaction& redaction);

@@ -71,6 +71,7 @@ h3 {
   font-size: .8125rem; line-height: 1.4; letter-spacing: .06em; text-transform: uppercase;
   color: var(--soft); margin: 2rem 0 .6rem;
 }
+section > h2 { margin-bottom: .7rem; }
 section { margin-top: clamp(2.25rem, 6vw, 3.5rem); }
 .badge {
   display: inline-block; min-width: 6.25rem; padding: .1rem .55rem; border-radius: 1rem;
@@ -128,6 +129,25 @@ section { margin-top: clamp(2.25rem, 6vw, 3.5rem); }
   font-size: .8125rem; font-variant-numeric: tabular-nums;
 }
 
+.gantt .row { grid-template-columns: 15rem minmax(0, 1fr); }
+.gantt .row + .row { margin-top: .15rem; }
+.gantt .label span { padding-left: .3rem; white-space: nowrap; }
+.gantt svg { height: .8rem; }
+.gantt .bar { fill: var(--tone); }
+.gantt .axis { margin-left: 16rem; }
+
+table { width: 100%; border-collapse: collapse; font-size: .9375rem; margin-top: .9rem; }
+th { text-align: left; color: var(--soft); font-weight: 600; font-size: .875rem; }
+th, td { padding: .45rem .9rem .45rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: baseline; }
+.remedy { display: flex; flex-wrap: wrap; gap: .3rem .7rem; align-items: center; }
+.copy {
+  font: inherit; font-size: .8125rem; color: var(--accent); background: var(--code);
+  border: 1px solid var(--line); border-radius: .25rem; padding: .1rem .6rem; cursor: pointer;
+}
+.copy:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.copy[hidden] { display: none; }
+
 details > summary { cursor: pointer; padding: .15rem 0; }
 .fold { border-bottom: 1px solid var(--line); }
 .fold > summary { padding: .55rem 0; font-weight: 600; }
@@ -167,6 +187,8 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   .timeline .row { grid-template-columns: minmax(0, 1fr); }
   .timeline .label b { display: inline; padding-right: .4rem; }
   .timeline .axis { margin-left: 0; }
+  .gantt .row { grid-template-columns: minmax(0, 1fr); }
+  th, td { padding-right: .5rem; }
   .tree ul { padding-left: .55rem; margin-left: .15rem; }
   .breaches > li, .timeline { padding: .75rem .8rem; }
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "hermetic/record/markup.h"
 #include "hermetic/record/report_words.h"
 
 namespace hermetic {
@@ -118,6 +119,47 @@ std::string timeline_as_html(const std::vector<Usage>& samples) {
   text += row("Processes", fmt::format("{:.0f}", highest(processes)), processes, end);
   text += fmt::format("<p class=\"axis\"><span>start</span><span>{}</span></p>\n</figure>\n",
                       duration_text(samples.back().wall_time));
+  return text;
+}
+
+std::string steps_over_time_as_html(const Report& report, const Redaction& redaction) {
+  constexpr std::size_t kMostSteps = 200;
+  struct Bar {
+    std::chrono::system_clock::time_point begin;
+    const ReportStep* step;
+  };
+  std::vector<Bar> bars;
+  for (const ReportStep& step : report.steps)
+    if (step.run) bars.push_back({step.run->started, &step});
+  if (bars.size() < 2) return "";
+  std::stable_sort(bars.begin(), bars.end(),
+                   [](const Bar& a, const Bar& b) { return a.begin < b.begin; });
+  const auto first = bars.front().begin;
+  const auto since = [&](const Bar& bar) {
+    return std::chrono::duration<double>(bar.begin - first).count();
+  };
+  double end = 1e-3;
+  for (const Bar& bar : bars)
+    end = std::max(end, since(bar) + seconds(bar.step->run->outcome.usage.wall_time));
+  std::string text = "<figure class=\"timeline gantt\">\n";
+  for (std::size_t i = 0; i < std::min(bars.size(), kMostSteps); ++i) {
+    const Bar& bar = bars[i];
+    const auto time = bar.step->run->outcome.usage.wall_time;
+    // Wide enough to be seen, and never beyond the end.
+    const double width = std::clamp(seconds(time) / end * kWidth, 2.0, kWidth);
+    const double x = std::clamp(since(bar) / end * kWidth, 0.0, kWidth - width);
+    text += fmt::format(
+        "<div class=\"row {0}\"><p class=\"label\">{1} <span>{2}</span></p>"
+        "<svg viewBox=\"0 0 {3:.0f} 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
+        "<path class=\"bar\" d=\"M{4:.1f} 1h{5:.1f}v8h-{5:.1f}Z\"/></svg></div>\n",
+        to_string(bar.step->verdict), html_code(redaction.clean(bar.step->id)), duration_text(time),
+        kWidth, x, width);
+  }
+  text +=
+      fmt::format("<p class=\"axis\"><span>start</span><span>{}</span></p>\n</figure>\n",
+                  duration_text(std::chrono::microseconds(static_cast<std::int64_t>(end * 1e6))));
+  if (bars.size() > kMostSteps)
+    text += fmt::format("<p class=\"soft\">and {} more</p>\n", bars.size() - kMostSteps);
   return text;
 }
 

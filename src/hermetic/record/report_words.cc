@@ -1,11 +1,16 @@
 #include "hermetic/record/report_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
+#include "hermetic/base/path.h"
 #include "hermetic/record/markup.h"
 #include "hermetic/spec/quantity.h"
 
@@ -102,6 +107,129 @@ std::string command_line(std::string_view executable, std::span<const std::strin
     first = false;
   }
   return line;
+}
+
+namespace {
+
+// "python3.11" of "/usr/bin/python3.11 -m pytest"; "" of what is no command line, such as "a
+// process that is gone".
+std::string program_in(std::string_view line) {
+  if (!line.starts_with('/') && !line.starts_with("'/")) return "";
+  const bool quoted_word = line.starts_with('\'');
+  const std::size_t end = quoted_word ? line.find('\'', 1) : line.find(' ');
+  std::string_view word = line.substr(0, end);
+  if (quoted_word) word.remove_prefix(1);
+  return std::string(word.substr(word.rfind('/') + 1));
+}
+
+}  // namespace
+
+std::string brief_of(const Breach& breach) {
+  const std::string& what = breach.brief.empty() ? breach.message : breach.brief;
+  const std::string program = breach.chain.empty() ? "" : program_in(breach.chain.front());
+  return program.empty() ? what : fmt::format("{} by {}", what, program);
+}
+
+std::string brief_of(const std::vector<Breach>& breaches) {
+  if (breaches.empty()) return "";
+  const std::string first = brief_of(breaches.front());
+  return breaches.size() == 1 ? first : fmt::format("{}, and {} more", first, breaches.size() - 1);
+}
+
+std::vector<std::size_t> worst_first(const Report& report) {
+  const auto rank = [&](std::size_t place) {
+    switch (report.steps[place].verdict) {
+      case StepVerdict::Error: return 0;
+      case StepVerdict::Fail: return 1;
+      case StepVerdict::Skipped: return 2;
+      // One that may do what is worth a look, as in an audit.
+      case StepVerdict::Pass: return report.steps[place].breaches.empty() ? 4 : 3;
+    }
+    return 4;
+  };
+  std::vector<std::size_t> places(report.steps.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::stable_sort(places.begin(), places.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  return places;
+}
+
+std::optional<std::chrono::microseconds> took(const ReportStep& step) {
+  if (!step.run) return std::nullopt;
+  return step.run->outcome.usage.wall_time;
+}
+
+std::vector<Destination> destinations_of(const Report& report, const Redaction& redaction) {
+  // "reach" only says once more that a connection has come about.
+  constexpr std::array<std::string_view, 6> kReaching = {"connect", "send",     "sendto",
+                                                         "sendmsg", "sendmmsg", "resolve"};
+  std::map<std::pair<bool, std::string>, Destination> found;
+  for (const ReportStep& step : report.steps) {
+    if (!step.run) continue;
+    for (const Attempt& attempt : step.run->network) {
+      const Event& event = attempt.event;
+      const bool denied = event.verdict == Verdict::Deny;
+      if (std::ranges::find(kReaching, event.act) == kReaching.end()) continue;
+      // The sandbox's own loopback, and the resolver there: what that is asked for is listed.
+      const bool own =
+          event.endpoint && event.endpoint->name.empty() &&
+          (event.endpoint->address.starts_with("127.") || event.endpoint->address == "::1");
+      const bool internal =
+          own && event.act != "resolve" && (!denied || event.endpoint->port == 53);
+      if (internal) continue;
+      std::string name = visible(redaction.clean(event.subject));
+      if (event.act == "resolve") name += " (looked up)";
+      Destination& destination = found[{!denied, name}];
+      destination.name = name;
+      destination.denied = denied;
+      destination.count += attempt.count;
+      destination.steps.insert(visible(step.id));
+      if (!event.processes.empty())
+        destination.programs.insert(std::string(
+            last_component(visible(redaction.clean(event.processes.front().executable)))));
+    }
+  }
+  std::vector<Destination> list;
+  for (auto& [key, destination] : found) list.push_back(std::move(destination));
+  return list;
+}
+
+std::map<std::string, std::set<std::string>> notes_of(const Report& report) {
+  std::map<std::string, std::set<std::string>> notes;
+  for (const ReportStep& step : report.steps)
+    for (const std::string& note : step.notes) notes[visible(note)].insert(visible(step.id));
+  return notes;
+}
+
+std::vector<std::string> changes_in(const ReportChanges& comparison) {
+  std::vector<std::string> sentences;
+  const auto say = [&](std::string_view one, std::string_view many, const auto& is_meant) {
+    std::vector<std::string> ids;
+    for (const StepChange& step : comparison.steps)
+      if (is_meant(step)) ids.push_back(step.id);
+    constexpr std::size_t kMost = 8;
+    const std::size_t all = ids.size();
+    if (all == 0) return;
+    ids.resize(std::min(all, kMost));
+    sentences.push_back(fmt::format("{} {}: {}{}", all, all == 1 ? one : many, fmt::join(ids, ", "),
+                                    all > kMost ? fmt::format(" and {} more", all - kMost) : ""));
+  };
+  const auto passed = [](const std::string& verdict) { return verdict == "pass"; };
+  say("step that passed does not pass now", "steps that passed do not pass now",
+      [&](const StepChange& step) {
+        return passed(step.before) && !step.now.empty() && !passed(step.now);
+      });
+  say("step passes now that did not", "steps pass now that did not", [&](const StepChange& step) {
+    return !step.before.empty() && !passed(step.before) && passed(step.now);
+  });
+  say("step has breaches that are new", "steps have breaches that are new",
+      [](const StepChange& step) { return !step.before.empty() && !step.appeared.empty(); });
+  say("step has breaches no more", "steps have breaches no more",
+      [](const StepChange& step) { return !step.now.empty() && !step.disappeared.empty(); });
+  say("step is new", "steps are new", [](const StepChange& step) { return step.before.empty(); });
+  say("step is not there any more", "steps are not there any more",
+      [](const StepChange& step) { return step.now.empty(); });
+  return sentences;
 }
 
 std::string_view sign_of(StepVerdict verdict) {
@@ -217,6 +345,22 @@ std::vector<TreeFact> outputs_of(const ReportStep& step) {
   std::sort(facts.begin(), facts.end(),
             [](const TreeFact& a, const TreeFact& b) { return a.path < b.path; });
   return facts;
+}
+
+TreesByUse without_empty(const std::vector<TreeFact>& facts) {
+  TreesByUse result;
+  std::vector<std::string> not_executed;
+  std::vector<std::string> empty;
+  for (const TreeFact& fact : facts) {
+    if (fact.files != 0 || fact.measure == "file")
+      result.used.push_back(fact);
+    else
+      (fact.measure == "programs" ? not_executed : empty).push_back(fact.path);
+  }
+  if (!not_executed.empty())
+    result.empty.emplace_back("No program was executed of", std::move(not_executed));
+  if (!empty.empty()) result.empty.emplace_back("Without files", std::move(empty));
+  return result;
 }
 
 }  // namespace hermetic

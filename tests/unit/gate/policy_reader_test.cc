@@ -48,6 +48,21 @@ output: {out_dir: "x/${sha}"}
   EXPECT_EQ(policy->find("none"), nullptr);
 }
 
+TEST(PolicyReader, PortsAloneAreThoseOfEveryHost) {
+  const Result<Policy> policy = parse(R"(schema_version: "1"
+hermetic_steps: [{id: a, command: x, timeout: 90s, allow: {outbound_hosts: [], outbound_ports: [443]}}]
+)");
+  ASSERT_TRUE(policy) << to_string(policy.error());
+  const Step& step = policy->steps.at(0);
+  const NetworkPolicy network = network_of(step);
+  for (const char* host : {"example.org", "a.b.example.org", "192.0.2.1", "2001:db8::1"}) {
+    EXPECT_TRUE(network.can_reach(host, 443)) << host;
+    EXPECT_FALSE(network.can_reach(host, 80)) << host;
+  }
+  EXPECT_EQ(to_string(step.exceptions.at(0).origin), "p.yml:2:97");
+  EXPECT_EQ(step.draft.limits.wall_time, std::chrono::seconds(90));
+}
+
 TEST(PolicyReader, ReadsWhatVersion2Adds) {
   const Result<Policy> policy = parse(R"(schema_version: "2"
 mode: audit
@@ -135,8 +150,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadPolicy{V1 "hermetic_steps: [{id: a, command: x, env: {1A: x}}]",
                   "p.yml:2:44: bad variable name '1A'"},
         BadPolicy{V1 "hermetic_steps: [{id: a, command: x, env: [x]}]", "p.yml:2:43"},
-        BadPolicy{V1 "hermetic_steps: [{id: a, command: x, allow: {outbound_ports: [443]}}]",
-                  "p.yml:2:62: 'outbound_ports' without 'outbound_hosts'"},
+        BadPolicy{V1 "hermetic_steps: [{id: a, command: x, allow: {outbound_ports: [0]}}]",
+                  "p.yml:2:63"},
+        BadPolicy{V1 "hermetic_steps: [{id: a, command: x, timeout: soon}]", "p.yml:2:47"},
         BadPolicy{V1 "hermetic_steps: [{id: a, command: x, allow: {outbound_hosts: [\"*\"]}}]",
                   "p.yml:2:63"},
         BadPolicy{V1 "hermetic_steps: [{id: a, command: x, allow: {listen_ports: [0]}}]",

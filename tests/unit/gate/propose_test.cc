@@ -42,9 +42,33 @@ TEST(Propose, IsSilentAboutWhatIsAllowed) {
 }
 
 TEST(Propose, LoopbackNeedsNoHost) {
-  const Proposal proposal = propose(step_of(), {reach("127.0.0.1", 5432)});
+  const Proposal proposal =
+      propose(step_of(), {reach("127.0.0.1", 5432), reach("127.0.0.1", 0, "listen")});
   EXPECT_TRUE(proposal.loopback);
   EXPECT_THAT(proposal.exceptions, IsEmpty());
+}
+
+TEST(Propose, AServiceOfTheMachineIsNotTheStepsOwnLoopback) {
+  const Proposal proposal = propose(step_of(), {reach("127.0.0.1", 5432)});
+  EXPECT_FALSE(proposal.loopback);
+  EXPECT_THAT(proposal.exceptions, IsEmpty());
+  EXPECT_THAT(proposal.remarks, ElementsAre(HasSubstr("allow the host 127.0.0.1:5432")));
+}
+
+TEST(Propose, AResolverIsNotADestination) {
+  NetworkAct resolver = reach("127.0.0.53", 53);
+  resolver.loopback = true;
+  NetworkAct lookup = reach("example.org", 53, "resolve");
+  const Proposal proposal = propose(
+      step_of(), {resolver, reach("192.0.2.53", 53, "sendto"), lookup, reach("example.org", 443)});
+  EXPECT_FALSE(proposal.loopback);
+  EXPECT_THAT(proposal.remarks, IsEmpty());
+  ASSERT_EQ(proposal.exceptions.size(), 1U);
+  EXPECT_EQ(proposal.exceptions[0].host, "example.org:443");
+  // Of a name that was only looked up, the port is not that of the name server.
+  EXPECT_EQ(propose(step_of(), {lookup}).exceptions.at(0).host, "example.org");
+  // A detector that does not see names cannot propose any.
+  EXPECT_THAT(propose(step_of(), {resolver}).remarks, ElementsAre(HasSubstr("asks a name server")));
 }
 
 TEST(Propose, WarnsOfWhatIsTooWide) {
@@ -65,35 +89,6 @@ TEST(Propose, WhatNoExceptionCoversIsARemark) {
   EXPECT_THAT(propose(step_of(), {ring}).remarks, ElementsAre(HasSubstr("no exception allows")));
   EXPECT_THAT(propose(step_of(), {reach("a\" b", 1)}).remarks,
               ElementsAre(HasSubstr("no exception can name")));
-}
-
-TEST(Propose, AsItIsNoPolicyAcceptsIt) {
-  const Step step = step_of();
-  const Policy policy{.file = "p.yml", .version = 2};
-  const std::string change = as_change(
-      policy, {propose(step, {reach("example.org", 443), reach("127.0.0.1", 80, "listen")})});
-  EXPECT_THAT(
-      change,
-      AllOf(HasSubstr("--- p.yml\n+++ p.yml\n@@ step a (p.yml:3:5) @@\n"),
-            HasSubstr("+        # by /bin/curl x\n+        # once\n+        - {host: "
-                      "\"example.org:443\", owner: TODO, reason: TODO, expires: TODO}\n"),
-            HasSubstr("+        - {listen: 80, owner: TODO, reason: TODO, expires: TODO}")));
-  // Applied: the lines with "+", below those of the step.
-  std::string text = "schema_version: \"2\"\nhermetic_steps:\n  - id: a\n    command: x\n";
-  for (std::size_t begin = 0; begin < change.size();) {
-    const std::size_t end = change.find('\n', begin);
-    const std::string line = change.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.starts_with("+ ")) text += " " + line.substr(2) + "\n";
-  }
-  const Result<Policy> refused = parse_policy(text, "p.yml", "/");
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("'TODO' is not a day"));
-  for (std::size_t place = 0; (place = text.find("expires: TODO")) != std::string::npos;)
-    text.replace(place, 13, "expires: 2999-01-01");
-  const Result<Policy> accepted = parse_policy(text, "p.yml", "/");
-  ASSERT_TRUE(accepted) << to_string(accepted.error());
-  EXPECT_EQ(accepted->steps.front().exceptions.size(), 2U);
 }
 
 }  // namespace

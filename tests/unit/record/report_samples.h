@@ -258,12 +258,23 @@ inline Report hostile_report() {
     step.breaches = breaches_of(run, Redaction(run.plan.environment));
     step.breaches.push_back(
         {.rule_id = text, .message = text, .chain = {text, text}, .decided_by = text});
+    step.breaches.back().brief = text;
+    step.breaches.back().remedy = text;
+    step.last_lines = {text, "```", text};
+    step.notes = {text};
     step.manifest->stable["inputs"] = {
         {{"path", printable(text)}, {"measure", printable(text)}, {"digest", printable(text)}}};
     step.standard_output = text + "\n" + text;
     step.standard_error = text;
     report.steps.push_back(step);
     ++number;
+  }
+  report.comparison = ReportChanges{.folder = texts[0], .revision = texts[8], .steps = {}};
+  for (const std::string& text : texts) {
+    report.links.push_back({.name = text, .address = text});
+    report.links.push_back({.name = text, .address = "https://example.org/" + text});
+    report.comparison->steps.push_back(
+        {.id = text, .before = text, .now = text, .appeared = {text}, .disappeared = {text}});
   }
   report.title = texts[0] + texts[6];
   report.revision = texts[1];
