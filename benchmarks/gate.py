@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 """What a gate costs a step that needs no network: bare, in the gate, and under strace as gates before it did.
 
-  benchmarks/gate.py [--rounds N] [--seconds S] [--files N] [--hermetic PROGRAM] [--json FILE]
+  benchmarks/gate.py [--rounds N] [--seconds S] [--files N] [--hermetic PROGRAM] [--strace] [--json FILE]
 
 Two steps: the test suite of a Python package, whose cases compute, write files and start processes, and 'make' of a C
-project. Every round runs every case once, in a random order, on a clean copy; a case is compared with others of the
-same run only, by medians, by minima and by the median of the ratios within a round. The gate is measured whole: from
-reading the policy to the evidence on disk.
+project. Like for like: bare and in the gate it is the same 'bash -c', with the same small environment and no login
+shell. Every round runs every case once, in a random order, on a clean copy; a case is compared with others of the
+same round only: the median of the ratios within a round, of the time by the clock and of the processor time of all
+processes, those of the gate itself included. The gate is measured whole: from reading the policy to the evidence on
+disk.
 """
 import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -72,47 +75,65 @@ def make_workspace(directory, options):
         file.write("int main(void) { return 0; }\n")
 
 
-def timed(words, directory):
-    shutil.rmtree(os.path.join(directory, "build"), ignore_errors=True)
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+def timed(words, directory, trash):
+    """Seconds by the clock, and of processor time. What the last run has left is moved away, not removed: a file
+    system that has just removed files takes longer to make new ones."""
+    for leftover in ("build", "../evidence"):
+        path = os.path.join(directory, leftover)
+        if os.path.exists(path):
+            os.rename(path, os.path.join(trash, str(len(os.listdir(trash)))))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    done = subprocess.run(words, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(words, cwd=directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
     taken = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"gate.py: {' '.join(words)} ended with {done.returncode}: {done.stderr.decode()[-500:]}")
-    return taken
+    return taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(step, command, directory, outside, hermetic, rounds):
+def measure(step, command, directory, outside, hermetic, options):
     policy = os.path.join(outside, step + ".yml")
     with open(policy, "w") as file:
-        file.write(f'schema_version: "1"\nhermetic_steps: [{{id: {step}, command: {command}}}]\n')
+        file.write('schema_version: "1"\nscope: {default_shell: bash}\n'
+                   f'hermetic_steps: [{{id: {step}, command: {command}}}]\n')
     gate = [hermetic, "gate", "--quiet", "--sha", "benchmark", "--policy", policy,
             "--out", os.path.join(outside, "evidence")]
-    shell = ["/bin/sh", "-c", command]
-    trace = ["-o", os.path.join(outside, "trace.txt")]
+    shell = ["/bin/bash", "-c", command]
     cases = {"bare": shell, "gate": gate}
-    if shutil.which("strace"):
-        cases["strace -f -e trace=network"] = ["strace", "-f", "-e", "trace=network"] + trace + shell
+    if options.strace and shutil.which("strace"):
+        cases["strace -f -e trace=network"] = [
+            "strace", "-f", "-e", "trace=network", "-o", os.path.join(outside, "trace.txt")] + shell
         cases["gate --detector strace"] = gate + ["--detector", "strace"]
-    times = {name: [] for name in cases}
-    for round_number in range(rounds + 1):  # the first warms up
+    trash = os.path.join(outside, "trash")
+    os.makedirs(trash, exist_ok=True)
+    clock = {name: [] for name in cases}
+    processor = {name: [] for name in cases}
+    for round_number in range(options.rounds + 1):  # the first warms up
         for name in random.sample(list(cases), len(cases)):
-            taken = timed(cases[name], directory)
+            taken, used = timed(cases[name], directory, trash)
             if round_number > 0:
-                times[name].append(taken)
+                clock[name].append(taken)
+                processor[name].append(used)
     print(f"{step}: {command}")
     results = {}
-    for name, all_times in times.items():
-        results[name] = {
-            "median_s": statistics.median(all_times), "minimum_s": min(all_times),
-            "ratio_of_medians": statistics.median(all_times) / statistics.median(times["bare"]),
-            "ratio_of_minima": min(all_times) / min(times["bare"]),
-            "median_of_ratios": statistics.median(a / b for a, b in zip(all_times, times["bare"])),
-            "times_s": all_times}
-        result = results[name]
-        print(f"  {name:28} median {result['median_s']:6.2f} s ({result['ratio_of_medians']:.3f})  "
-              f"minimum {result['minimum_s']:6.2f} s ({result['ratio_of_minima']:.3f})  "
-              f"of ratios {result['median_of_ratios']:.3f}")
+    for name in cases:
+        ratios = [a / b for a, b in zip(clock[name], clock["bare"])]
+        used_ratios = [a / b for a, b in zip(processor[name], processor["bare"])]
+        result = results[name] = {
+            "median_s": statistics.median(clock[name]), "minimum_s": min(clock[name]),
+            "median_of_ratios": statistics.median(ratios), "ratio_of_minima": min(clock[name]) / min(clock["bare"]),
+            "processor_median_s": statistics.median(processor[name]),
+            "processor_median_of_ratios": statistics.median(used_ratios),
+            "processor_ratio_of_minima": min(processor[name]) / min(processor["bare"]),
+            "times_s": clock[name], "processor_times_s": processor[name]}
+        print(f"  {name:28} clock {result['median_s']:6.2f} s, of ratios {result['median_of_ratios']:.3f}, of minima "
+              f"{result['ratio_of_minima']:.3f}; processor {result['processor_median_s']:6.2f} s, of ratios "
+              f"{result['processor_median_of_ratios']:.3f}, of minima {result['processor_ratio_of_minima']:.3f}")
     return results
 
 
@@ -122,12 +143,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=4, help="about how long the test suite takes")
     parser.add_argument("--files", type=int, default=40)
     parser.add_argument("--hermetic", default="hermetic")
+    parser.add_argument("--strace", action="store_true", help="also under strace, which takes several times as long")
     parser.add_argument("--json")
     options = parser.parse_args()
     hermetic = shutil.which(options.hermetic) and os.path.abspath(shutil.which(options.hermetic))
     if hermetic is None:
         sys.exit(f"gate.py: there is no '{options.hermetic}'")
-    os.environ["PATH"] = "/usr/bin:/bin"
     with tempfile.TemporaryDirectory(prefix="hermetic-gate-", dir="/var/tmp") as outside:
         directory = os.path.join(outside, "workspace")
         os.mkdir(directory)
@@ -135,7 +156,9 @@ def main():
         results = {"load_average": os.getloadavg(), "rounds": options.rounds}
         print(f"load average {results['load_average'][0]:.1f}, {options.rounds} rounds")
         for step, command in (("suite", "python3 suite.py"), ("build", "make")):
-            results[step] = measure(step, command, directory, outside, hermetic, options.rounds)
+            results[step] = measure(step, command, directory, outside, hermetic, options)
+        results["load_average_after"] = os.getloadavg()
+        print(f"load average {results['load_average_after'][0]:.1f} in the end")
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=2)
