@@ -298,7 +298,7 @@ class PolicyReader {
           , .owner = "", .reason = "", .expires = "", .origin = reader_.origin(item.place)
         });
     }
-    if (const YamlEntry* sockets = find(node, "unix_sockets")) {
+    if (const YamlEntry* sockets = entry_of(node, "unix_sockets")) {
       TRY(reader_.check_list(sockets->value, "unix_sockets"));
       for (const YamlNode& item : sockets->value.items) {
         GovernedException exception{.origin = reader_.origin(item.place)};
