@@ -26,6 +26,31 @@ TEST_P(Ways, GitWorksInTheWorktreeAndTheSourceStaysAsItIs) {
   EXPECT_EQ(story_of_source(), before);
 }
 
+TEST_P(Ways, TheCallerSeesTheWorktreeAndChangesIt) {
+  const std::string before = story_of_source();
+  LinuxBackend backend = make_backend();
+  Task task = set_up(backend).value();
+  EXPECT_EQ(run_in(task, backend, "echo early >new; rm tool; git commit -q -a -m third"), "");
+  ASSERT_TRUE(task.show_worktree());
+  const std::string tree = task.worktree_path();
+  EXPECT_EQ(content_of(tree + "/new"), "early\n");
+  const Plain said = run_plainly(
+      {"sh", "-ec",
+       "cd \"$1\"; git log --format=%s; git status --porcelain; echo mine >file; rm new; "
+       "git -C parts/library log --format=%s; git add -A; "
+       "git -c user.name=n -c user.email=n@localhost commit -q -m mine; git status --porcelain",
+       "sh", tree});
+  EXPECT_EQ(said.text, "second\nfirst\n D tool\n?? new\nlib\n");
+  EXPECT_EQ(run_in(task, backend,
+                   "cat file; test ! -e new; test ! -e tool; echo theirs >sub/inner; "
+                   "git log -1 --format=%s"),
+            "mine\nthird\n");
+  EXPECT_EQ(content_of(tree + "/sub/inner"), "theirs\n");
+  EXPECT_EQ(changes_of(task), (Words{"modified file", "modified sub/inner", "removed tool"}));
+  EXPECT_THAT(task.clean_up().left, IsEmpty());
+  EXPECT_EQ(story_of_source(), before);
+}
+
 TEST_P(Ways, TheWorktreeIsTheSameAndSoIsTheRecord) {
   LinuxBackend overlay = make_backend(Way::Detect);
   LinuxBackend backend = make_backend();
