@@ -136,6 +136,11 @@ temps() {
   ln -s work/src ../result
   echo "  - {path: $BATS_TEST_TMPDIR/result, made_by: command}" >>hermetic.yaml
   refused 'it is a link'
+  mkdir ../many
+  seq 4200 | (cd ../many && xargs touch)
+  sed -i "s|^inputs:|&\n  - {path: $BATS_TEST_TMPDIR/many, except: [$BATS_TEST_TMPDIR/many/x]}|" hermetic.yaml
+  echo "  - {path: $BATS_TEST_TMPDIR/many/x, made_by: command}" >>hermetic.yaml
+  refused 'has too many entries to show them'
   sed -i 's|, .here/work\]|, $here/work, $here/other]|' hermetic.yaml
   printf '  - {path: $here/other, except: [$here/other/x]}\n  - {path: $here/other/x, made_by: command}\n' >>hermetic.yaml
   refused 'belongs to the output'

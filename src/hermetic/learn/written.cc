@@ -12,6 +12,7 @@
 #include "hermetic/learn/rules.h"
 #include "hermetic/learn/secrets.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/made_outputs.h"
 
 namespace hermetic {
 namespace {
@@ -178,9 +179,10 @@ class Placer {
   }
 
   // A private directory stands in for the parent while the command makes it.
-  [[nodiscard]] static bool can_make_in(const std::string& path) {
-    const std::string_view parent = parent_of(path);
-    return parent != "/" && !is_within(parent, kSystem);
+  [[nodiscard]] bool can_make_in(const std::string& path) const {
+    const std::string parent(parent_of(path));
+    return parent != "/" && !is_within(parent, kSystem) &&
+           surroundings_.list(parent).size() <= kMostChildren;
   }
 
   void decide(const std::string& directory, const Changes& change) {

@@ -9,6 +9,9 @@
 
 namespace hermetic {
 
+// Entries of a directory of the host that are shown one by one.
+inline constexpr std::size_t kMostChildren = 4096;
+
 // Finds the parent directory of an output that the command makes, and refuses what cannot be made
 // in one.
 [[nodiscard]] Result<void> look_up_maker_directory(Tree& tree, const Lookup& lookup);

@@ -22,8 +22,6 @@
 namespace hermetic {
 namespace {
 
-constexpr std::size_t kMostChildren = 4096;
-
 Result<Child> inspect(int directory, const Found& found, const char* name) {
   const std::string path = join(found.existing_path, name);
   struct stat status = {};
@@ -43,6 +41,18 @@ Result<Child> inspect(int directory, const Found& found, const char* name) {
   return child;
 }
 
+Error too_many_children(const Found& found, const std::string& place) {
+  if (place == found.existing_path)
+    return invalid(
+        fmt::format("'{}' has too many entries to show them beside what the command makes",
+                    printable(place)),
+        "leave out made_by");
+  return invalid(
+      fmt::format("'{}' does not exist, and '{}' has too many entries to make a place beside them",
+                  printable(place), printable(found.existing_path)),
+      fmt::format("create it first: mkdir -p '{}'", printable(place)));
+}
+
 // The entries of a directory, sorted by name. A place that is missing there is made beside them.
 Result<std::vector<Child>> list_children(const Found& found, const std::string& place) {
   std::vector<Child> children;
@@ -59,12 +69,7 @@ Result<std::vector<Child>> list_children(const Found& found, const std::string& 
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     children.push_back(TRY(inspect(fd, found, entry->d_name)));
-    if (children.size() > kMostChildren)
-      return invalid(
-          fmt::format(
-              "'{}' does not exist, and '{}' has too many entries to make a place beside them",
-              printable(place), printable(found.existing_path)),
-          fmt::format("create it first: mkdir -p '{}'", printable(place)));
+    if (children.size() > kMostChildren) return too_many_children(found, place);
   }
   std::sort(children.begin(), children.end(),
             [](const Child& a, const Child& b) { return a.name < b.name; });

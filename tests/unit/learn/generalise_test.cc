@@ -146,6 +146,14 @@ TEST(Generalise, FilesThatComeAndGoAmongSourcesHaveAPrivateDirectory) {
               ElementsAre("input /p/app -/p/app/result", "output /p/app/result made"));
 }
 
+TEST(Generalise, BesideTooManyFilesNothingIsMadeByTheCommand) {
+  World world;
+  world.makes("/srv/out/result");
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /srv/out/result made"));
+  for (int i = 0; i < 4100; ++i) world.has("/srv/out/" + std::to_string(i));
+  EXPECT_THAT(trees_of(world.learned()), ElementsAre("output /srv/out/result"));
+}
+
 TEST(Generalise, SecretsThatTheRunMadeItselfAreResults) {
   World world;
   for (const char* name : {"a", "b", "c", "d"}) world.makes("/p/app/" + std::string(name) + ".o");
