@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "hermetic/base/text.h"
+
 namespace hermetic::gate {
+namespace {
+
+constexpr std::string_view kRest = "owner: TODO, reason: TODO, expires: TODO";
+
+}  // namespace
 
 bool asks_name_server(const NetworkAct& act) {
   constexpr std::uint16_t kNamePort = 53;
@@ -18,12 +25,26 @@ std::string host_and_port(const NetworkAct& act) {
 std::string exception_item(int version, const std::string& host,
                            std::optional<std::uint16_t> listen) {
   if (version == 1) return listen ? std::to_string(*listen) : fmt::format("\"{}\"", host);
-  constexpr std::string_view kRest = "owner: TODO, reason: TODO, expires: TODO";
   return listen ? fmt::format("{{listen: {}, {}}}", *listen, kRest)
                 : fmt::format("{{host: \"{}\", {}}}", host, kRest);
 }
 
+namespace {
+
+// Nothing for an abstract socket, which no exception can name, and for a path that would have to be
+// escaped.
+std::string exception_for_socket(int version, const std::string& path) {
+  const bool is_plain = path.starts_with('/') && printable(path) == path &&
+                        path.find_first_of("\"\\") == std::string::npos;
+  if (!is_plain) return "";
+  if (version == 1) return fmt::format("allow: {{unix_sockets: [\"{}\"]}}", path);
+  return fmt::format("allow: {{exceptions: [{{unix_socket: \"{}\", {}}}]}}", path, kRest);
+}
+
+}  // namespace
+
 std::string exception_for(const Policy& policy, const NetworkAct& act) {
+  if (act.unix_socket) return exception_for_socket(policy.version, act.subject);
   std::optional<std::uint16_t> listen;
   std::string host;
   if (is_listener(act)) {
