@@ -88,6 +88,10 @@ int hermetic_draft_set_directory(hermetic_draft* draft, const char* path, hermet
 int hermetic_draft_declare(hermetic_draft* draft, int kind, const char* path,
                            const char* const* except, int type, int publish, const char* origin,
                            hermetic_error** error);
+// The tree that was declared last stands at `at` inside, and its exceptions are names there. A temp
+// then starts as `path`, which stays as it is. At "/" it is the command's whole file system: an
+// input as it is, a temp as a copy.
+int hermetic_draft_place(hermetic_draft* draft, const char* at, hermetic_error** error);
 int hermetic_draft_set_variable(hermetic_draft* draft, const char* name, const char* value,
                                 hermetic_error** error);
 int hermetic_draft_pass_variable(hermetic_draft* draft, const char* name, hermetic_error** error);

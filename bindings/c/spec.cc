@@ -175,6 +175,21 @@ int hermetic_draft_declare(hermetic_draft* draft, int kind, const char* path,
   });
 }
 
+int hermetic_draft_place(hermetic_draft* draft, const char* at, hermetic_error** error) {
+  return c::change(error, draft, [&](hermetic_draft& to) -> Result<void> {
+    std::string place = TRY(c::needed_text(at, "at"));
+    if (to.draft.declarations.empty())
+      return hermetic::invalid("nothing was declared that could stand at a place");
+    hermetic::Declaration& last = to.draft.declarations.back();
+    if (last.kind == hermetic::TreeKind::Temp) {
+      last.over = {last.path};
+      last.path = place;
+    }
+    last.at = std::move(place);
+    return {};
+  });
+}
+
 int hermetic_draft_set_variable(hermetic_draft* draft, const char* name, const char* value,
                                 hermetic_error** error) {
   return c::change(error, draft, [&](hermetic_draft& to) -> Result<void> {

@@ -15,6 +15,7 @@
 #include "hermetic/base/text.h"
 #include "hermetic/spec/environment.h"
 #include "hermetic/spec/loader.h"
+#include "hermetic/spec/placed_path.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/quantity.h"
 #include "hermetic/spec/spec_builder.h"
@@ -53,6 +54,8 @@ class OptionReader {
     if (name == "--output-in-place")
       return declare({.kind = TreeKind::Output, .publish = Publish::InPlace}, given);
     if (name == "--temp") return declare({.kind = TreeKind::Temp}, given);
+    if (name == "--root") return root({.kind = TreeKind::Input}, given);
+    if (name == "--root-writable") return root({.kind = TreeKind::Temp}, given);
     if (name == "--except") return except(value);
     if (name == "--env") return set_variable(value);
     if (name == "--pass-env") return (void)draft_.environment.pass.insert(value), Result<void>();
@@ -92,9 +95,23 @@ class OptionReader {
   }
 
   Result<void> declare(Declaration declaration, const Given& given) {
-    declaration.path = TRY(absolute_path(given.value));
+    const PlacedPath placed = TRY(parse_placed_path(given.value));
+    declaration.path = TRY(absolute_path(placed.path));
+    declaration.at = placed.at;
+    // Nothing of the host is in a temp but what it starts as.
+    if (declaration.kind == TreeKind::Temp && !placed.at.empty()) {
+      declaration.over = {declaration.path};
+      declaration.path = placed.at;
+    }
     declaration.origin = {.source = std::string(given.name)};
     draft_.declarations.push_back(std::move(declaration));
+    return {};
+  }
+
+  Result<void> root(Declaration declaration, const Given& given) {
+    declaration.path = TRY(absolute_path(given.value));
+    declaration.origin = {.source = std::string(given.name)};
+    draft_.declarations.push_back(as_root(std::move(declaration)));
     return {};
   }
 
@@ -217,13 +234,15 @@ CallerSearch caller_search() {
 std::vector<Option> spec_options() {
   return {
       {"--spec", "FILE", "take the spec from FILE (YAML or JSON; - is standard input)"},
-      {"--input", "PATH", "allow reading the file or tree PATH"},
+      {"--input", "PATH[:AT]", "allow reading the file or tree PATH; it stands at AT inside"},
       {"--except", "PATH", "but for PATH; follows the declaration that it narrows"},
-      {"--output", "PATH", "a directory that the command writes; published if it succeeds"},
-      {"--output-file", "PATH", "the same for a single file that may not exist yet"},
-      {"--output-in-place", "PATH",
+      {"--output", "PATH[:AT]", "a directory that the command writes; published if it succeeds"},
+      {"--output-file", "PATH[:AT]", "the same for a single file that may not exist yet"},
+      {"--output-in-place", "PATH[:AT]",
        "an output whose present content is seen and changed directly (weaker)"},
-      {"--temp", "PATH", "a private directory, thrown away afterwards"},
+      {"--temp", "AT, PATH:AT", "a private directory, or a copy of PATH, thrown away afterwards"},
+      {"--root", "DIR", "DIR is the root of the command's file system, read only"},
+      {"--root-writable", "DIR", "the same as a copy, thrown away afterwards"},
       toolchain_option(),
       {"--env", "NAME=VALUE", "set a variable"},
       {"--pass-env", "NAME", "take a variable from the caller"},

@@ -58,6 +58,25 @@ static int open_descriptors(void) {
   return count;
 }
 
+static void places_what_was_declared(void) {
+  hermetic_error* error = NULL;
+  hermetic_draft* draft = hermetic_draft_new(&error);
+  const char* command[] = {"true", NULL};
+  EXPECT(hermetic_draft_set_command(draft, command, NULL) == 0);
+  EXPECT(hermetic_draft_declare(draft, HERMETIC_INPUT, "/usr", NULL, 0, 0, NULL, NULL) == 0);
+  EXPECT(hermetic_draft_place(draft, "/opt/usr", NULL) == 0);
+  EXPECT(hermetic_draft_declare(draft, HERMETIC_TEMP, "/etc", NULL, 0, 0, NULL, NULL) == 0);
+  EXPECT(hermetic_draft_place(draft, "/opt/etc", NULL) == 0);
+  hermetic_spec* spec = hermetic_spec_build(draft, &error);
+  EXPECT(spec != NULL);
+  char* text = hermetic_spec_canonical(spec, NULL);
+  EXPECT(text != NULL && strstr(text, "{\"at\":\"/opt/usr\",\"path\":\"/usr\"}") != NULL);
+  EXPECT(text != NULL && strstr(text, "\"at\":\"/opt/etc\",\"over\":[\"/etc\"]") != NULL);
+  hermetic_string_free(text);
+  hermetic_spec_free(spec);
+  hermetic_draft_free(draft);
+}
+
 static void captures_what_is_written(void) {
   hermetic_run* run =
       started("printf 'a\\0b'; echo 123456789 >&2; exit 3", "{\"capture_bytes\": 5}", NULL, NULL);
@@ -236,6 +255,9 @@ static void errors_say_what_and_where(void) {
   EXPECT(hermetic_draft_declare(draft, HERMETIC_INPUT, "/usr", NULL, -1, 0, NULL, NULL) == -1);
   EXPECT(hermetic_draft_declare(draft, HERMETIC_INPUT, "/usr", NULL, 0, 3, NULL, NULL) == -1);
   EXPECT(hermetic_draft_declare(draft, HERMETIC_INPUT, NULL, NULL, 0, 0, NULL, NULL) == -1);
+  EXPECT(hermetic_draft_place(draft, "/w", NULL) == -1);  // nothing was declared
+  EXPECT(hermetic_draft_declare(draft, HERMETIC_INPUT, "/usr", NULL, 0, 0, NULL, NULL) == 0);
+  EXPECT(hermetic_draft_place(draft, NULL, NULL) == -1);
   const char* variables[] = {"no value", NULL};
   EXPECT(hermetic_draft_set_exact_environment(draft, variables, NULL) == -1);
   hermetic_draft_free(draft);
@@ -272,6 +294,7 @@ static void describes_itself(void) {
 int main(void) {
   describes_itself();
   const int before = open_descriptors();
+  places_what_was_declared();
   captures_what_is_written();
   tells_events_to_who_waits();
   a_callback_may_end_its_run_and_not_wait_for_it();

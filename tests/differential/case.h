@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hermetic/base/path.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/spec_builder.h"
 
 namespace hermetic::differential {
@@ -70,8 +71,13 @@ inline std::vector<std::string> paths_of(const Case& asked) {
           know(join(node.path, relative_to(other.path, node.target)));
   }
   for (const Declaration& declaration : asked.declarations) {
-    know(declaration.path);
+    know(declared_place(declaration));
     for (const std::string& exception : declaration.exceptions) know(exception);
+    if (declaration.at.empty()) continue;
+    const std::string& source =
+        declaration.over.empty() ? declaration.path : declaration.over.front();
+    for (const Node& node : asked.nodes)
+      if (is_within(node.path, source)) know(join(declaration.at, relative_to(node.path, source)));
   }
   std::vector<std::string> paths(known.begin(), known.end());
   for (const std::string& path : known) paths.push_back(join(path, "x"));
@@ -174,7 +180,7 @@ class CaseMaker {
                        : where < (exists ? 99 : 75) ? dice_.pick(all_)
                                                     : new_name(1 + dice_.below(2));
     for (const Declaration& other : made_.declarations)
-      if (other.path == declaration.path) return;
+      if (other.path == declaration.path && !dice_.chance(20)) return;
     const bool file = is_file(declaration.path) || declaration.type == FileType::File;
     for (std::size_t count = file ? 0 : dice_.below(100) / 40; count > 0; --count) {
       std::string hole = dice_.chance(80) ? dice_.pick(all_) : new_name();
@@ -183,7 +189,39 @@ class CaseMaker {
       declaration.exceptions.push_back(std::move(hole));
     }
     declaration.made_by_command = !exists && declaration.exceptions.empty() && dice_.chance(30);
+    if (!declaration.made_by_command && dice_.chance(35)) place(declaration);
     made_.declarations.push_back(std::move(declaration));
+  }
+
+  // Somewhere new, where the host has something else, where something built in stands, or as the
+  // root of all. Exceptions are names inside then.
+  void place(Declaration& declaration) {
+    const bool input = declaration.kind == TreeKind::Input;
+    if (declaration.kind == TreeKind::Temp && dice_.chance(40)) return copy(declaration);
+    const std::size_t roll = dice_.below(100);
+    std::string at = roll < 30            ? join("/p", dice_.pick(kNames))
+                     : roll < 40          ? join("/p/a/b", dice_.pick(kNames))
+                     : roll < 65          ? dice_.pick(all_)
+                     : roll < 80          ? new_name(2)
+                     : roll < 85          ? "/tmp/" + std::string(dice_.pick(kNames))
+                     : roll < 88          ? std::string("/etc/passwd")
+                     : roll < 90          ? std::string("/etc/") + dice_.pick(kNames)
+                     : roll < 92 && input ? std::string("/dev/shm")
+                     : roll < 97 && input ? std::string("/")
+                                          : "/" + std::string(dice_.pick(kNames));
+    for (std::string& exception : declaration.exceptions)
+      exception = join(at, relative_to(exception, declaration.path));
+    if (declaration.kind == TreeKind::Temp) declaration.path = at;
+    declaration.at = std::move(at);
+  }
+
+  // A temp that starts as a directory: the root of all, or somewhere.
+  void copy(Declaration& declaration) {
+    declaration.over = {declaration.path};
+    declaration.at = dice_.chance(60) ? std::string("/") : join("/p", dice_.pick(kNames));
+    declaration.path = declaration.at;
+    declaration.exceptions.clear();
+    declaration.type = FileType::Unknown;
   }
 
   [[nodiscard]] bool is_file(const std::string& path) const {
@@ -198,8 +236,13 @@ class CaseMaker {
     for (Declaration& outer : made_.declarations)
       for (const Declaration& inner : made_.declarations) {
         const bool inputs = inner.kind == TreeKind::Input && outer.kind == TreeKind::Input;
-        if (!inputs && is_strictly_within(inner.path, outer.path))
-          outer.exceptions.push_back(inner.path);
+        if (inputs) continue;
+        if (!outer.over.empty()) continue;  // has no exceptions
+        const std::string& place = declared_place(outer);
+        if (is_strictly_within(declared_place(inner), place))
+          outer.exceptions.push_back(declared_place(inner));
+        if (inner.kind != TreeKind::Temp && is_strictly_within(inner.path, outer.path))
+          outer.exceptions.push_back(join(place, relative_to(inner.path, outer.path)));
       }
   }
 
@@ -252,8 +295,11 @@ inline std::string print_case(const Case& asked) {
     for (const Declaration& declaration : asked.declarations) {
       if (declaration.kind != kind) continue;
       text += fmt::format("    - {{path: \"{}\"", declaration.path);
+      if (!declaration.at.empty()) text += fmt::format(", at: \"{}\"", declaration.at);
       if (!declaration.exceptions.empty())
         text += fmt::format(", except: [\"{}\"]", fmt::join(declaration.exceptions, "\", \""));
+      if (!declaration.over.empty())
+        text += fmt::format(", over: \"{}\"", declaration.over.front());
       if (kind == TreeKind::Output)
         text += fmt::format(", publish: {}", to_string(declaration.publish));
       if (declaration.made_by_command) text += ", made_by: command";

@@ -98,16 +98,20 @@ class Comparer {
     };
     std::multimap<std::pair<dev_t, ino_t>, Excepted> excepted;
     std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> shown;
-    for (const std::string& path : paths_of(asked)) {
+    for (const std::string& inside : paths_of(asked)) {
       struct stat status = {};
       std::error_code error;
+      const Decision decision = spec.decide(inside, Operation::Read);
+      if (decision.path != inside || decision.tree == nullptr) continue;
+      if (decision.tree->declaration.kind == TreeKind::Temp) continue;  // nothing of the host
+      const std::string path = host_name(*decision.tree, inside);
       if (std::filesystem::canonical(path, error) != path) continue;
       if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      const Decision decision = spec.decide(path, Operation::Read);
       const std::pair file(status.st_dev, status.st_ino);
-      if (decision.because == Decision::Because::Excepted && !decision.tree->built_in)
+      if (decision.because == Decision::Because::Excepted)
         for (const std::string& exception : decision.tree->real_exceptions)
-          if (is_within(path, exception)) excepted.emplace(file, Excepted{path, exception});
+          if (is_within(path, exception) && !is_declared_in(spec, path, exception))
+            excepted.emplace(file, Excepted{path, exception});
       if (decision.because != Decision::Because::Declared) continue;
       const Declaration& declaration = decision.tree->declaration;
       if (declaration.kind == TreeKind::Input || declaration.publish == Publish::InPlace)
@@ -118,6 +122,15 @@ class Comparer {
         if (!is_within(path, hit->second.exception))
           disagreements.push_back(
               fmt::format("{} is excepted, and {} is the same file", hit->second.path, path));
+  }
+
+  static bool is_declared_in(const Spec& spec, const std::string& path,
+                             const std::string& exception) {
+    return std::any_of(spec.trees().begin(), spec.trees().end(), [&](const Tree& tree) {
+      const std::string& root = tree.found.real_path;
+      return tree.declaration.kind != TreeKind::Temp && is_within(path, root) &&
+             is_within(root, exception);
+    });
   }
 
   // One sandbox for all questions.
@@ -155,8 +168,7 @@ class Comparer {
   static bool is_in_writable(const Spec& spec, const std::string& path) {
     return is_within(path, "/dev") ||
            std::any_of(spec.trees().begin(), spec.trees().end(), [&](const Tree& tree) {
-             return tree.declaration.kind != TreeKind::Input &&
-                    is_within(path, tree.found.real_path);
+             return tree.declaration.kind != TreeKind::Input && is_within(path, tree.place);
            });
   }
 

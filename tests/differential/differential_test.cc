@@ -85,12 +85,13 @@ Answer ask_on_stage(const std::function<std::string()>& ask) {
 std::string missing_in(const std::map<std::string, int>& agreements) {
   std::string missing;
   for (const char* what :
-       {"read input yes",      "write input no",     "change input no",       "execute input yes",
-        "read excepted no",    "write excepted no",  "execute excepted no",   "change excepted no",
-        "read undeclared no",  "write output yes",   "read output yes",       "read output no",
-        "execute output no",   "write in place yes", "read in place no",      "write temp yes",
-        "read on the way yes", "read on the way no", "change on the way no",  "read built in yes",
-        "write built in yes",  "write built in no",  "execute on the way yes"})
+       {"read input yes",        "write input no",     "change input no",     "execute input yes",
+        "read excepted no",      "write excepted no",  "execute excepted no", "change excepted no",
+        "read undeclared no",    "write output yes",   "read output yes",     "read output no",
+        "execute output no",     "write in place yes", "read in place no",    "write temp yes",
+        "write copy yes",        "read copy yes",      "read on the way yes", "read on the way no",
+        "change on the way no",  "read built in yes",  "write built in yes",  "write built in no",
+        "execute on the way yes"})
     if (agreements.find(what) == agreements.end()) missing += fmt::format("never: {}\n", what);
   return missing;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/spec.h"
 #include "tests/differential/case.h"
 
@@ -72,7 +73,7 @@ class Model {
     if (spec_.decide(path, Operation::Write).allowed) return "";
     for (std::string_view above = parent_of(path); above != "/"; above = parent_of(above)) {
       const Decision decision = spec_.decide(above, Operation::Write);
-      const bool root = decision.tree != nullptr && decision.tree->found.real_path == above;
+      const bool root = decision.tree != nullptr && decision.tree->place == above;
       if (decision.because != Decision::Because::BuiltIn && decision.allowed && !root)
         return std::string(above);
     }
@@ -82,7 +83,8 @@ class Model {
   // Is it a file of the host whose own mode forbids to execute it? That is not the spec's business.
   [[nodiscard]] bool is_no_program(const std::string& path) const {
     struct stat status = {};
-    return shows_host(spec_.decide(path, Operation::Read)) && on_host(path, &status) &&
+    const Decision decision = spec_.decide(path, Operation::Read);
+    return shows_host(decision) && on_host(host_name(*decision.tree, path), &status) &&
            S_ISREG(status.st_mode) && (status.st_mode & 0111U) == 0;
   }
 
@@ -93,12 +95,22 @@ class Model {
             decision.tree->declaration.publish == Publish::InPlace);
   }
 
+  // What the host has for a path inside, where it is shown or copied; "" elsewhere.
+  static std::string source_of(const Decision& decision, const std::string& path) {
+    if (shows_host(decision)) return host_name(*decision.tree, path);
+    if (!is_copied(decision)) return "";
+    return join(decision.tree->over.front().real_path, relative_to(path, decision.tree->place));
+  }
+  static bool is_copied(const Decision& decision) {
+    return decision.because == Decision::Because::Declared && !decision.tree->over.empty();
+  }
+
   static std::string reason_of(const Decision& decision) {
     switch (decision.because) {
       case Decision::Because::Declared:
-        return decision.tree->declaration.publish == Publish::InPlace
-                   ? "in place"
-                   : std::string(to_string(decision.tree->declaration.kind));
+        return decision.tree->declaration.publish == Publish::InPlace ? "in place"
+               : is_copied(decision)                                  ? "copy"
+                                     : std::string(to_string(decision.tree->declaration.kind));
       case Decision::Because::BuiltIn: return "built in";
       case Decision::Because::OnTheWay: return "on the way";
       case Decision::Because::Excepted: return "excepted";
@@ -112,9 +124,9 @@ class Model {
   static bool may_be_absent(const Decision& decision, const std::string& path) {
     if (decision.because != Decision::Because::Declared) return false;
     const Declaration& declaration = decision.tree->declaration;
-    if (declaration.kind == TreeKind::Input) return !on_host(path);
-    const std::string& root = decision.tree->found.real_path;
-    if (declaration.publish != Publish::InPlace) {
+    if (declaration.kind == TreeKind::Input) return !on_host(host_name(*decision.tree, path));
+    const std::string& root = decision.tree->place;
+    if (declaration.publish != Publish::InPlace && !is_copied(decision)) {
       const bool exists = decision.tree->found.exists();
       const FileType type = exists ? decision.tree->found.type : declaration.type;
       return type == FileType::File && path != root;
@@ -122,35 +134,36 @@ class Model {
     for (std::string_view above = path; above != root;) {
       above = parent_of(above);
       struct stat status = {};
-      if (on_host(std::string(above), &status) && !S_ISDIR(status.st_mode)) return true;
+      if (on_host(source_of(decision, std::string(above)), &status) && !S_ISDIR(status.st_mode))
+        return true;
     }
     return false;
   }
 
   [[nodiscard]] bool exists_inside(const std::string& path) const {
     const Decision decision = spec_.decide(path, Operation::Read);
-    if (shows_host(decision)) return on_host(path);
     if (decision.because == Decision::Because::Declared &&
         decision.tree->declaration.made_by_command)
       return false;
+    const std::string source = source_of(decision, path);
+    if (shows_host(decision) || (!source.empty() && on_host(source))) return on_host(source);
     if (decision.because == Decision::Because::OnTheWay ||
         decision.because == Decision::Because::BuiltIn)
       return true;
     const auto leads_there = [&](const auto& item) { return is_within(item, path); };
     return std::any_of(spec_.trees().begin(), spec_.trees().end(),
-                       [&](const Tree& tree) { return leads_there(tree.found.real_path); }) ||
+                       [&](const Tree& tree) { return leads_there(tree.place); }) ||
            std::any_of(spec_.links().begin(), spec_.links().end(),
                        [&](const Link& link) { return leads_there(link.path); });
   }
 
   // Links beside what the command makes stand in the private directory, too.
   static bool is_copied_link(const Decision& decision, const std::string& path) {
-    if (decision.because != Decision::Because::Declared) return false;
-    const std::vector<Child>& children = decision.tree->children;
-    return decision.tree->found.real_path == parent_of(path) &&
-           std::any_of(children.begin(), children.end(), [&](const Child& child) {
-             return child.link && child.name == last_component(path);
-           });
+    if (decision.because != Decision::Because::Declared || !decision.tree->built_in) return false;
+    for (const ShownDirectory& listing : decision.tree->listings)
+      for (const Child& child : listing.children)
+        if (child.link && join(listing.place, child.name) == path) return true;
+    return false;
   }
 
   // The text of the link that stands at `path` inside.
@@ -158,9 +171,10 @@ class Model {
     for (const Link& link : spec_.links())
       if (link.path == path) return link.target;
     const Decision decision = spec_.decide(path, Operation::Read);
-    if (!shows_host(decision) && !is_copied_link(decision, path)) return std::nullopt;
+    const std::string source = is_copied_link(decision, path) ? path : source_of(decision, path);
+    if (source.empty()) return std::nullopt;
     std::array<char, PATH_MAX> text;
-    const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
+    const ssize_t size = ::readlink(source.c_str(), text.data(), text.size());
     if (size < 0) return std::nullopt;
     undeclared = true;
     return std::string(text.data(), static_cast<std::size_t>(size));

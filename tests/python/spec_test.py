@@ -44,6 +44,30 @@ give_up: [memory-limit]
     assert built.replace(hostname="other").digest != built.digest
 
 
+def test_trees_stand_where_they_are_told_to(place):
+    (place / "src").mkdir()
+    (place / "src" / "a").write_text("a")
+    (place / "image").mkdir()
+    built = Spec(command=["true"], inputs=[Tree("src", at="/w", except_=["/w/secret"])],
+                 outputs=[{"path": "out", "at": "/o"}], temps=[Tree("src", at="/copy")],
+                 root={"path": "image", "writable": False})
+    assert built.digest == Spec.from_yaml(f"""
+version: 1
+command: ["true"]
+root: {place}/image
+inputs: [{{path: {place}/src, at: /w, except: [/w/secret]}}]
+outputs: [{{path: {place}/out, at: /o}}]
+temps: [{{at: /copy, over: {place}/src}}]
+""").digest
+    assert Spec.from_yaml(json.dumps(built.to_dict())).digest == built.digest
+    assert Spec.from_yaml(json.dumps(built.canonical())).digest == built.digest
+    result = hermetic.run(["sh", "-c", "cat /w/a; echo b >/o/b; echo c >/copy/a"], cwd="/", capture_output=True,
+                          inputs=[Tree("src", at="/w")], outputs=[Tree("out", at="/o")],
+                          temps=[Tree("src", at="/copy")], check=True)
+    assert (result.stdout, (place / "out" / "b").read_text()) == (b"a", "b\n")
+    assert (place / "src" / "a").read_text() == "a"
+
+
 def test_what_is_set_wins_over_the_file():
     spec = Spec.from_yaml("version: 1\ncommand: ['true']\nlimits: {memory: 1G, processes: 4}\n")
     spec.limits = {"memory": "2G", "cpu_time": datetime.timedelta(minutes=1)}

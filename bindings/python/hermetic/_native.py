@@ -35,6 +35,7 @@ _FAILING: Dict[str, Tuple[Any, List[Any]]] = {
     "hermetic_draft_set_command": (c_int, [c_void_p, _TEXTS]),
     "hermetic_draft_set_directory": (c_int, [c_void_p, c_char_p]),
     "hermetic_draft_declare": (c_int, [c_void_p, c_int, c_char_p, _TEXTS, c_int, c_int, c_char_p]),
+    "hermetic_draft_place": (c_int, [c_void_p, c_char_p]),
     "hermetic_draft_set_variable": (c_int, [c_void_p, c_char_p, c_char_p]),
     "hermetic_draft_pass_variable": (c_int, [c_void_p, c_char_p]),
     "hermetic_draft_set_exact_environment": (c_int, [c_void_p, _TEXTS]),

@@ -136,7 +136,8 @@ def spec_for(command: Optional[Sequence[PathLike]], spec: Optional[Spec], *, inp
              outputs: Sequence[TreeLike] = (), temps: Sequence[TreeLike] = (),
              network: Union[None, str, Sequence[str]] = None,
              limits: Union[None, str, Mapping[str, Any]] = None, env: Optional[Mapping[str, PathLike]] = None,
-             pass_env: Sequence[str] = (), cwd: Optional[PathLike] = None) -> Spec:
+             pass_env: Sequence[str] = (), cwd: Optional[PathLike] = None,
+             root: Union[None, PathLike, Mapping[str, Any]] = None) -> Spec:
     """`spec`, or what `hermetic run` allows without a spec file; and over it what is said here."""
     base = Spec(defaults=True) if spec is None else spec
     changes: Dict[str, Any] = {}
@@ -147,7 +148,8 @@ def spec_for(command: Optional[Sequence[PathLike]], spec: Optional[Spec], *, inp
             changes[name] = [*getattr(base, name), *value]
     if isinstance(limits, Mapping) and isinstance(base.limits, Mapping):
         limits = {**base.limits, **limits}
-    for name, single in (("command", command), ("network", network), ("limits", limits), ("directory", cwd)):
+    for name, single in (("command", command), ("network", network), ("limits", limits), ("directory", cwd),
+                         ("root", root)):
         if single is not None:
             changes[name] = single
     if env is not None:
@@ -161,7 +163,7 @@ def start(command: Optional[Sequence[PathLike]] = None, *, spec: Optional[Spec] 
           errors: Optional[str] = None, events: bool = True, observe_processes: bool = True,
           digest_outputs: bool = False, prove: bool = False, keep_failed: Optional[PathLike] = None,
           **allowed: Any) -> Run:
-    """Starts a command; `allowed` is inputs, outputs, temps, network, limits, env, pass_env, cwd."""
+    """Starts a command; `allowed` is inputs, outputs, temps, root, network, limits, env, pass_env, cwd."""
     if input is not None and stdin is not None:
         raise ValueError("stdin and input arguments may not both be used.")
     if capture_output:

@@ -24,13 +24,15 @@ class Tree:
     """A file or directory with all that is below it, but for what is excepted.
 
     `type` ("directory" or "file") says what to make of an output or temp that is not there yet, and
-    `publish` ("replace", "merge", "in_place") what becomes of an output.
+    `publish` ("replace", "merge", "in_place") what becomes of an output. With `at` the tree stands
+    there inside, and what is excepted is named as it is there; a temp then starts as `path`.
     """
 
     path: PathLike
     except_: Sequence[PathLike] = ()
     type: Optional[str] = None
     publish: Optional[str] = None
+    at: Optional[PathLike] = None
 
 
 TreeLike = Union[PathLike, Tree, Mapping[str, Any]]
@@ -51,10 +53,11 @@ def _tree(given: TreeLike) -> Tree:
     if isinstance(given, Tree):
         return given
     if isinstance(given, Mapping):
-        unknown = set(given) - {"path", "except", "type", "publish"}
+        unknown = set(given) - {"path", "except", "type", "publish", "at"}
         if unknown or "path" not in given:
-            raise TypeError(f"a tree has path, except, type and publish, not {sorted(unknown) or 'nothing'}")
-        return Tree(given["path"], given.get("except", ()), given.get("type"), given.get("publish"))
+            raise TypeError(f"a tree has path, at, except, type and publish, not {sorted(unknown) or 'nothing'}")
+        return Tree(given["path"], given.get("except", ()), given.get("type"), given.get("publish"),
+                    given.get("at"))
     return Tree(given)
 
 
@@ -108,6 +111,8 @@ class Spec:
     allow_unsandboxed: Optional[bool] = None
     give_up: Sequence[str] = ()
     defaults: bool = False
+    # A directory that is the command's whole file system, or {"path": ..., "writable": True}.
+    root: Union[None, PathLike, Mapping[str, Any]] = None
     # The whole environment of the command, in place of env and pass_env; for hermetic.subprocess.
     exact_env: Optional[Mapping[PathLike, PathLike]] = None
     _base: Optional[Tuple[str, ...]] = dataclasses.field(default=None, repr=False)
@@ -169,6 +174,10 @@ class Spec:
         tree = _tree(given)
         path = os.fsdecode(_absolute(tree.path))
         said: Dict[str, Any] = {"path": path}
+        if tree.at is not None:
+            said["at"] = os.fsdecode(tree.at)
+            if kind == 2:
+                said = {"at": said["at"], "over": path}
         if tree.except_:
             said["except"] = [os.fsdecode(_absolute(name)) for name in tree.except_]
         if tree.type is not None:
@@ -185,6 +194,10 @@ class Spec:
             if getattr(self, name) is not None:
                 value = getattr(self, name)
                 said[name] = value if isinstance(value, (str, bool)) else list(value)
+        if isinstance(self.root, Mapping):
+            said["root"] = {**self.root, "path": os.fsdecode(_absolute(self.root["path"]))}
+        elif self.root is not None:
+            said["root"] = os.fsdecode(_absolute(self.root))
         if isinstance(self.limits, str):
             said["limits"] = self.limits
         elif self.limits:
@@ -261,6 +274,8 @@ class Spec:
         _native.call("hermetic_draft_declare", draft, kind, _absolute(tree.path),
                      _native.texts(except_) if except_ else None, _one_of(_TYPES, tree.type, "type"),
                      _one_of(_PUBLISH, tree.publish, "publish"), origin.encode())
+        if tree.at is not None:
+            _native.call("hermetic_draft_place", draft, _native.checked(os.fsencode(tree.at)))
 
 
 class BuiltSpec:

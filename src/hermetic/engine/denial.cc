@@ -9,14 +9,23 @@
 #include "hermetic/base/text.h"
 #include "hermetic/plan/print.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/place.h"
 
 namespace hermetic {
 namespace {
 
 bool leads_to_declared(const Spec& spec, const std::string& path) {
   return std::any_of(spec.trees().begin(), spec.trees().end(), [&](const Tree& tree) {
-    return !tree.built_in && is_within(tree.declaration.path, path);
+    return !tree.built_in &&
+           (is_within(tree.place, path) || is_within(tree.declaration.path, path));
   });
+}
+
+// Is there something for a path inside to be, had the spec allowed it?
+bool is_on_host(const Decision& decision, const std::string& path) {
+  const bool elsewhere = decision.tree != nullptr && !decision.tree->declaration.at.empty() &&
+                         decision.tree->declaration.kind != TreeKind::Temp;
+  return is_present(elsewhere ? host_name(*decision.tree, decision.path) : path);
 }
 
 // The host has it, but the private /tmp, or a directory in which outputs are made, covers it.
@@ -38,8 +47,9 @@ std::string why_denied(const Spec& spec, const AskedPath& asked) {
                        printable(decision.tree->found.real_path));
   if (decision.allowed) return "";
   // Who makes a directory or a file that is there gets what is there, in the sandbox as outside.
-  if (asked.made && spec.decide(path, Operation::Read).allowed && is_present(path)) return "";
-  if (!writes && !is_present(path)) return "";
+  if (asked.made && spec.decide(path, Operation::Read).allowed && is_on_host(decision, path))
+    return "";
+  if (!writes && !is_on_host(decision, path)) return "";
   return explain(spec, path, asked.operation);
 }
 

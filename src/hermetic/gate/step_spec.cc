@@ -14,6 +14,7 @@
 #include "hermetic/gate/credentials.h"
 #include "hermetic/record/evidence_folder.h"
 #include "hermetic/spec/environment.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/presets.h"
 #include "hermetic/spec/spec_builder.h"
 
@@ -187,14 +188,17 @@ Draft usual_view(const StepEnvironment& environment, const Surroundings& surroun
   return draft;
 }
 
-// Also from the trees that the policy or a spec declares.
+// Also from the trees that the policy or a spec declares, by the names that they have there.
 void hide(const std::vector<std::string>& hidden, Draft& draft) {
   for (Declaration& declaration : draft.declarations)
-    for (const std::string& path : hidden)
-      if (declaration.kind != TreeKind::Temp && declaration.path.starts_with('/') &&
-          is_within(path, declaration.path) &&
-          std::ranges::find(declaration.exceptions, path) == declaration.exceptions.end())
-        declaration.exceptions.push_back(path);
+    for (const std::string& path : hidden) {
+      if (declaration.kind == TreeKind::Temp || !declaration.path.starts_with('/') ||
+          !is_within(path, declaration.path))
+        continue;
+      std::string inside = join(declared_place(declaration), relative_to(path, declaration.path));
+      if (std::ranges::find(declaration.exceptions, inside) == declaration.exceptions.end())
+        declaration.exceptions.push_back(std::move(inside));
+    }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/learn/rules.h"
+#include "hermetic/spec/place.h"
 
 namespace hermetic {
 namespace {
@@ -27,7 +28,7 @@ void note_use(const Spec& spec, const SeenPath& seen, Uses& uses) {
   const Decision decision = spec.decide(seen.path, operation);
   if (!decision.allowed || decision.tree == nullptr) return;
   Use& use = uses[decision.tree];
-  const std::string& top = decision.tree->found.real_path;
+  const std::string& top = decision.tree->place;
   if (!is_strictly_within(decision.path, top)) {
     use.itself = true;
     return;
@@ -45,8 +46,8 @@ std::vector<Needless> needless(const Spec& spec, const std::vector<SeenPath>& se
   std::vector<Needless> list;
   for (const Tree& tree : spec.trees()) {
     if (tree.built_in) continue;
-    const std::string what =
-        fmt::format("{} {}", to_string(tree.declaration.kind), printable(tree.declaration.path));
+    const std::string what = fmt::format("{} {}", to_string(tree.declaration.kind),
+                                         printable(declared_place(tree.declaration)));
     const auto use = uses.find(&tree);
     if (use == uses.end()) {
       list.push_back({what, "nothing in it was used"});
@@ -58,7 +59,7 @@ std::vector<Needless> needless(const Spec& spec, const std::vector<SeenPath>& se
     if (tree.found.type != FileType::Directory) continue;
     std::string used;
     for (const std::string& part : parts)
-      used += (used.empty() ? "" : ", ") + printable(join(tree.declaration.path, part));
+      used += (used.empty() ? "" : ", ") + printable(join(declared_place(tree.declaration), part));
     list.push_back({what, fmt::format("only this was used of it: {}", used)});
   }
   return list;

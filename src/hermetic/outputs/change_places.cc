@@ -14,6 +14,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/layered_copy.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/mount_table.h"
 
 namespace hermetic {
 namespace {
@@ -71,6 +72,17 @@ Result<void> check_object(const PlannedLayer& layer) {
   return system_error(fmt::format("'{}' was replaced", printable(layer.source)), ESTALE);
 }
 
+// The kernel shows no directory as a layer in which something is mounted: it would have to show
+// what lies under that.
+Result<void> check_no_mounts_in(const ViewEntry& temp, const MountTable& mounts) {
+  for (const PlannedLayer& layer : temp.over)
+    for (const Mount* mount : mounts.below(layer.source))
+      return unsupported(fmt::format("'{}' cannot be copied: something is mounted at '{}'",
+                                     printable(layer.source), printable(mount->point)),
+                         "unmount it, or start from another directory");
+  return {};
+}
+
 bool holds_copy(const std::string& folder) {
   const std::string upper = fmt::format("{}/{}", folder, kUpper);
   return is_present(upper) && is_copy(upper);
@@ -125,10 +137,15 @@ Result<ChangePlaces> ChangePlaces::make(const Plan& plan, Layering layering) {
     const bool copies = layering == Layering::Copy ||
                         (layering == Layering::OverlayOnDisk && !entry.changes) ||
                         (entry.changes && holds_copy(entry.changes->source));
-    if (!entry.over.empty() && copies)
+    if (!entry.over.empty() && copies) {
       places.copies_.push_back(TRY(copy(entry)));
-    else if (entry.changes)
-      places.places_.push_back(TRY(prepare(*entry.changes)));
+      continue;
+    }
+    if (!entry.over.empty()) {
+      const MountTable mounts = TRY(MountTable::of_this_process());
+      TRY(check_no_mounts_in(entry, mounts));
+    }
+    if (entry.changes) places.places_.push_back(TRY(prepare(*entry.changes)));
   }
   return places;
 }

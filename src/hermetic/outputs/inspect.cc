@@ -90,7 +90,9 @@ class Inspector {
     for (const std::string& child : TRY(names_in(directory.get()))) {
       const std::string child_path = join(path, child);
       const auto& exceptions = publication_.exceptions;
-      if (std::find(exceptions.begin(), exceptions.end(), child_path) != exceptions.end()) continue;
+      const std::string published =
+          join(publication_.destination, relative_to(child_path, publication_.path));
+      if (std::find(exceptions.begin(), exceptions.end(), published) != exceptions.end()) continue;
       listing.add(TRY(visit(directory.get(), child, child_path, depth + 1)), child);
     }
     return "d " + listing.finish();

@@ -28,7 +28,7 @@ std::string readable_around_output(const Spec& spec) {
     if (output.declaration.kind != TreeKind::Output) continue;
     for (const Tree& other : spec.trees())
       if (other.declaration.kind != TreeKind::Output &&
-          is_strictly_within(output.found.real_path, other.found.real_path))
+          is_strictly_within(output.place, other.place))
         return fmt::format("output '{}' lies inside the {} '{}'",
                            printable(output.declaration.path), to_string(other.declaration.kind),
                            printable(other.declaration.path));
@@ -150,7 +150,7 @@ std::vector<Publication> publications_of(const Spec& spec) {
     const bool file = tree.found.exists() ? tree.found.type == FileType::File
                                           : tree.declaration.type == FileType::File;
     publications.push_back(
-        {.path = tree.found.real_path,
+        {.path = tree.place,
          .destination = tree.found.real_path,
          .publish = tree.declaration.publish,
          .type = file ? FileType::File : FileType::Directory,

@@ -46,10 +46,10 @@ struct ViewEntry {
   };
 
   Kind kind = Kind::Directory;
-  std::string path;
+  std::string path;  // inside
   FileType type = FileType::Directory;
   bool make_point = false;  // nothing is there yet, so the place for it must be made
-  std::string source;       // path on the host, of Input and OutputInPlace
+  std::string source;       // path on the host, of Input, OutputInPlace and Listing
   std::string text;         // target of a Link, content of a File
 
   // The object that was checked, of Input and OutputInPlace. Holding the descriptor keeps its
@@ -75,7 +75,7 @@ struct Publication {
   std::string destination;  // on the host: the real path
   Publish publish = Publish::Replace;
   FileType type = FileType::Directory;
-  std::vector<std::string> exceptions;  // below `path`; they stay as they are on the host
+  std::vector<std::string> exceptions;  // below `destination`; they stay as they are
   std::string made_in;  // the temp in which the command makes it; "": it is there from the start
 
   friend bool operator==(const Publication&, const Publication&) = default;

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "hermetic/base/text.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/quantity.h"
 
 namespace hermetic {
@@ -71,7 +73,30 @@ struct Branch {
   std::map<std::string, Branch> children;
 };
 
-void draw(const Branch& branch, const std::string& indent, const Paint& paint, std::string& text) {
+// Where on the host that is, unless it has the same name there.
+std::string host_of(const ViewEntry& entry, const Plan& plan) {
+  using Kind = ViewEntry::Kind;
+  if (entry.kind == Kind::Input || entry.kind == Kind::OutputInPlace || entry.kind == Kind::Listing)
+    return entry.source.empty() || entry.source == entry.path
+               ? ""
+               : fmt::format("on the host {}", printable(entry.source));
+  if (entry.kind == Kind::Temp && entry.path == "/" && !entry.over.empty())
+    return fmt::format("of {}", printable(entry.over.front().source));
+  if (entry.kind != Kind::Output) return "";
+  const auto publication = std::ranges::find(plan.publications, entry.path, &Publication::path);
+  if (publication == plan.publications.end() || publication->destination == entry.path) return "";
+  return fmt::format("published as {}", printable(publication->destination));
+}
+
+std::string remark_on(const ViewEntry& entry, const Plan& plan) {
+  std::string text(word_for(entry));
+  const std::string host = host_of(entry, plan);
+  if (host.empty()) return text;
+  return text.empty() ? host : text + ", " + host;
+}
+
+void draw(const Branch& branch, const std::string& indent, const Plan& plan, const Paint& paint,
+          std::string& text) {
   std::size_t left = branch.children.size();
   for (const auto& [name, child] : branch.children) {
     const bool last = --left == 0;
@@ -83,10 +108,11 @@ void draw(const Branch& branch, const std::string& indent, const Paint& paint, s
     text += entry != nullptr ? paint.of(entry->kind, label) : label;
     if (entry != nullptr && entry->kind == ViewEntry::Kind::Link)
       text += paint.dim(" -> ") + printable(entry->text);
-    if (entry != nullptr && !word_for(*entry).empty()) text += "  " + paint.dim(word_for(*entry));
+    const std::string remark = entry == nullptr ? "" : remark_on(*entry, plan);
+    if (!remark.empty()) text += "  " + paint.dim(remark);
     if (child.made) text += "  " + paint.dim("output, made by the command");
     text += '\n';
-    draw(child, indent + (last ? "    " : "│   "), paint, text);
+    draw(child, indent + (last ? "    " : "│   "), plan, paint, text);
   }
 }
 
@@ -106,8 +132,8 @@ std::string draw_view(const Plan& plan, const Paint& paint) {
     branch->made = true;
   }
   std::string text =
-      root.entry != nullptr ? "/  " + paint.dim(word_for(*root.entry)) + "\n" : "/\n";
-  draw(root, "", paint, text);
+      root.entry != nullptr ? "/  " + paint.dim(remark_on(*root.entry, plan)) + "\n" : "/\n";
+  draw(root, "", plan, paint, text);
   return text;
 }
 
@@ -216,8 +242,15 @@ std::string explain(const Spec& spec, std::string_view path, Operation operation
     const Declaration& declaration = decision.tree->declaration;
     std::string where = to_string(declaration.origin);
     if (decision.tree->built_in) where = "built in";
-    return fmt::format("{} '{}'{}", to_string(declaration.kind), printable(declaration.path),
-                       where.empty() ? "" : fmt::format(" ({})", where));
+    std::string named =
+        fmt::format("{} '{}'", to_string(declaration.kind), printable(declaration.path));
+    const bool elsewhere = !declaration.at.empty() && declaration.kind != TreeKind::Temp;
+    if (elsewhere) named += fmt::format(" at '{}'", printable(declaration.at));
+    if (!where.empty()) named += fmt::format(" ({})", where);
+    if (elsewhere)
+      named +=
+          fmt::format(", on the host '{}'", printable(host_name(*decision.tree, decision.path)));
+    return named;
   };
   switch (decision.because) {
     case Decision::Because::Declared: return text + ": " + declared();

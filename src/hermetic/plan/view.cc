@@ -6,6 +6,7 @@
 
 #include "hermetic/plan/plan.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/place.h"
 
 namespace hermetic {
 namespace {
@@ -48,6 +49,9 @@ class ViewMaker {
 
   std::vector<ViewEntry> make() {
     for (const Tree& tree : spec_.trees()) add_tree(tree);
+    for (const Tree& tree : spec_.trees())
+      for (const ShownDirectory& listing : tree.listings)
+        tree.built_in ? add_children(listing, true) : add_listing(listing);
     for (const Tree& tree : spec_.trees()) add_exceptions(tree);
     for (const Link& link : spec_.links())
       if (!is_of_host(above(link.path)))
@@ -89,7 +93,7 @@ class ViewMaker {
     const Declaration& declaration = tree.declaration;
     if (declaration.made_by_command) return;  // it comes to be in the directory around it
     ViewEntry entry;
-    entry.path = tree.found.real_path;
+    entry.path = tree.place;
     entry.type = tree.found.exists() ? tree.found.type : declaration.type;
     if (entry.type == FileType::Unknown) entry.type = FileType::Directory;
     switch (declaration.kind) {
@@ -111,16 +115,6 @@ class ViewMaker {
     const bool has_neighbours = tree.built_in && tree.found.exists();
     if (has_neighbours) replace_input(entry.path);
     put(std::move(entry));
-    if (has_neighbours)
-      add_children(tree);
-    else if (!tree.children.empty() || needs_listing(tree))
-      add_listing(tree);
-  }
-
-  // A tree that ends exactly here is replaced; otherwise what stands here covers a part of it.
-  void replace_input(const std::string& directory) {
-    const auto tops = entries_.find(directory);
-    if (tops != entries_.end() && tops->second.kind == Kind::Input) entries_.erase(tops);
   }
 
   static PlannedLayer planned(const Found& layer) {
@@ -132,36 +126,41 @@ class ViewMaker {
 
   // An input below a directory that is shown anyway needs no mount of its own.
   [[nodiscard]] bool is_repeated(const Tree& tree) const {
-    const std::string& path = tree.found.real_path;
-    return path != "/" && is_shown(parent_of(path));
+    if (tree.place == "/") return false;
+    const std::string_view parent = parent_of(tree.place);
+    return is_shown(parent) &&
+           hermetic::is_repeated(tree, *spec_.decide(parent, Operation::Read).tree);
   }
 
-  [[nodiscard]] bool needs_listing(const Tree& tree) const {
-    return tree.declaration.kind != TreeKind::Input && !tree.found.exists() &&
-           is_shown(tree.found.existing_path);
+  void add_listing(const ShownDirectory& listing) {
+    // Another tree stands there, or the directory is excepted: then nothing of it is shown.
+    if (!is_shown(listing.place)) return;
+    const Decision decision = spec_.decide(listing.place, Operation::Read);
+    if (host_name(*decision.tree, listing.place) != listing.source) return;
+    replace_input(listing.place);
+    put({.kind = Kind::Listing, .path = listing.place, .source = listing.source});
+    add_children(listing, false);
   }
 
-  void add_listing(const Tree& tree) {
-    const std::string& directory = tree.found.existing_path;
-    replace_input(directory);
-    put({.kind = Kind::Listing, .path = directory, .source = directory});
-    add_children(tree);
+  // A tree that ends exactly here is replaced; otherwise what stands here covers a part of it.
+  void replace_input(const std::string& directory) {
+    const auto tops = entries_.find(directory);
+    if (tops != entries_.end() && tops->second.kind == Kind::Input) entries_.erase(tops);
   }
 
-  void add_children(const Tree& tree) {
-    const std::string& directory = tree.found.existing_path;
-    for (const Child& child : tree.children) {
-      const std::string path = join(directory, child.name);
+  void add_children(const ShownDirectory& listing, bool copies_links) {
+    for (const Child& child : listing.children) {
+      const std::string path = join(listing.place, child.name);
       // Excepted, or something else is put there. A link in what can be written is a copy.
-      if (!is_shown(path) && !(tree.built_in && child.link)) continue;
+      if (!is_shown(path) && !(copies_links && child.link)) continue;
       if (child.link)
         put({.kind = Kind::Link, .path = path, .type = FileType::File, .text = *child.link});
       else
         put({.kind = Kind::Input,
              .path = path,
              .type = child.type,
-             .source = path,
-             .object = tree.found.descriptor,
+             .source = join(listing.source, child.name),
+             .object = listing.object,
              .device = child.device,
              .inode = child.inode});
     }
@@ -170,8 +169,8 @@ class ViewMaker {
   void add_exceptions(const Tree& tree) {
     const bool host =
         tree.declaration.kind == TreeKind::Input || tree.declaration.publish == Publish::InPlace;
-    for (std::size_t i = 0; i < tree.real_exceptions.size(); ++i) {
-      const std::string& path = tree.real_exceptions[i];
+    for (std::size_t i = 0; i < tree.holes.size(); ++i) {
+      const std::string& path = tree.holes[i];
       // The declared exceptions come first; the built-in trees after them exist everywhere.
       const Found* found = i < tree.exceptions.size() ? &tree.exceptions[i] : nullptr;
       const bool exists = found == nullptr || found->exists();
@@ -190,12 +189,15 @@ class ViewMaker {
       const bool on_the_way = decision.because == Decision::Because::OnTheWay;
       put({.kind = on_the_way ? Kind::Listing : Kind::Hidden,
            .path = path,
-           .type = file ? FileType::File : FileType::Directory});
+           .type = file && !on_the_way ? FileType::File : FileType::Directory});
     }
   }
 
   void add_file(std::string_view path) {
-    if (spec_.decide(path, Operation::Read).because != Decision::Because::BuiltIn) return;
+    const Decision decision = spec_.decide(path, Operation::Read);
+    const bool in_copied_root = decision.because == Decision::Because::Declared &&
+                                decision.tree->place == "/" && !decision.tree->over.empty();
+    if (decision.because != Decision::Because::BuiltIn && !in_copied_root) return;
     const bool no_place = is_of_host(above(path)) &&
                           std::any_of(absent_.begin(), absent_.end(), [&](const std::string& hole) {
                             return is_within(path, hole);

@@ -34,6 +34,7 @@ json listings(const std::vector<InputDigest>& inputs, const Redaction& redaction
                     {"measure", to_string(input.measure)},
                     {"digest", "sha256:" + input.digest},
                     {"entries", std::move(entries)}});
+    if (!input.source.empty()) list.back()["source"] = printable(redaction.clean(input.source));
   }
   return list;
 }

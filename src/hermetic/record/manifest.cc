@@ -90,12 +90,14 @@ json spec_facts(const std::string& canonical) {
 
 json input_facts(const std::vector<InputDigest>& inputs) {
   json list = json::array();
-  for (const InputDigest& input : inputs)
+  for (const InputDigest& input : inputs) {
     list.push_back({{"path", printable(input.path)},
                     {"measure", to_string(input.measure)},
                     {"digest", marked(input.digest)},
                     {"files", input.files},
                     {"size", input.size_bytes}});
+    if (!input.source.empty()) list.back()["source"] = printable(input.source);
+  }
   return list;
 }
 

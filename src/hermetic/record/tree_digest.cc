@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/place.h"
 
 namespace hermetic {
 namespace {
@@ -98,10 +101,33 @@ bool is_of_the_system(std::string_view path) {
          });
 }
 
+InputDigest digest_of(const Tree& tree, InputDigest::Measure measure) {
+  return {.path = tree.place,
+          .source = tree.found.real_path == tree.place ? "" : tree.found.real_path,
+          .measure = measure,
+          .digest = {}};
+}
+
+// What the command has executed under a name inside. A link out of a tree that stands elsewhere
+// does not lead where it would lead on the host.
+UniqueFd open_executed(const Tree& tree, const std::string& path) {
+  if (tree.declaration.at.empty())
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const std::string below(relative_to(path, tree.place));
+  if (below.empty())
+    return UniqueFd(::open(tree.found.real_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd directory(::open(tree.found.real_path.c_str(), O_PATH | O_CLOEXEC));
+  open_how how = {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  how.resolve = tree.place == "/" ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, directory.get(), below.c_str(), &how, sizeof how)));
+}
+
 Result<InputDigest> content_of(const Tree& tree) {
-  InputDigest digest{.path = tree.found.real_path};
-  TreeDigest walk(tree.real_exceptions, digest);
-  const std::string line = TRY(walk.visit(AT_FDCWD, tree.found.real_path, tree.found.real_path, 0));
+  InputDigest digest = digest_of(tree, InputDigest::Measure::Content);
+  TreeDigest walk(tree.holes, digest);
+  const std::string line = TRY(walk.visit(AT_FDCWD, tree.found.real_path, tree.place, 0));
   digest.digest = line.substr(2);
   // A walk meets a directory after what is in it.
   std::sort(digest.listing.begin(), digest.listing.end(), [](const auto& a, const auto& b) {
@@ -112,11 +138,12 @@ Result<InputDigest> content_of(const Tree& tree) {
 
 // A search along PATH asks for programs that are not there.
 Result<InputDigest> programs_of(const Tree& tree, const std::set<std::string>& executed) {
-  InputDigest digest{.path = tree.found.real_path, .measure = InputDigest::Measure::Programs};
+  InputDigest digest = digest_of(tree, InputDigest::Measure::Programs);
   ListingDigest listing;
   for (const std::string& path : executed) {
-    if (!is_within(path, tree.declaration.path) && !is_within(path, tree.found.real_path)) continue;
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!is_within(path, declared_place(tree.declaration)) && !is_within(path, tree.place))
+      continue;
+    const UniqueFd file = open_executed(tree, path);
     struct stat status = {};
     if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     const std::string line = "x " + TRY(digest_of_file(file.get(), path));
@@ -147,13 +174,12 @@ Result<std::vector<InputDigest>> digest_inputs(const Spec& spec,
   for (const Tree& tree : spec.trees()) {
     if (tree.built_in || tree.declaration.kind != TreeKind::Input || !tree.found.exists()) continue;
     if (last_component(tree.found.real_path) == ".git") {
-      digests.push_back({.path = tree.found.real_path,
-                         .measure = InputDigest::Measure::Name,
-                         .digest = sha256("")});
+      digests.push_back(digest_of(tree, InputDigest::Measure::Name));
+      digests.back().digest = sha256("");
       continue;
     }
-    const bool by_programs =
-        usual == InputDigest::Measure::Programs || is_of_the_system(tree.found.real_path);
+    const bool by_programs = usual == InputDigest::Measure::Programs ||
+                             is_of_the_system(tree.found.real_path) || is_root_of_its_own(tree);
     digests.push_back(by_programs ? TRY(programs_of(tree, executed)) : TRY(content_of(tree)));
   }
   std::sort(digests.begin(), digests.end(),

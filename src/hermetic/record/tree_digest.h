@@ -18,9 +18,10 @@ struct InputDigest {
     Programs,  // only what was executed out of it: a system's own directories are too large
   };
 
-  std::string path;
+  std::string path;         // inside
+  std::string source = {};  // on the host, if it lies elsewhere there
   Measure measure = Measure::Content;
-  std::string digest;
+  std::string digest = {};
   std::uint64_t files = 0;
   std::uint64_t size_bytes = 0;
   // "kind digest path" of each entry below, sorted; empty if there are too many to be listed.

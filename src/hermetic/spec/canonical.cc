@@ -19,11 +19,14 @@ void write_trees(JsonText& json, std::string_view key, const Spec& spec, TreeKin
   std::vector<const Declaration*> declarations;
   for (const Tree& tree : spec.trees())
     if (!tree.built_in && tree.declaration.kind == kind) declarations.push_back(&tree.declaration);
-  std::sort(declarations.begin(), declarations.end(),
-            [](const auto* a, const auto* b) { return PathOrder{}(a->path, b->path); });
+  std::sort(declarations.begin(), declarations.end(), [](const auto* a, const auto* b) {
+    if (a->path != b->path) return PathOrder{}(a->path, b->path);
+    return PathOrder{}(a->at, b->at);
+  });
   json.key(key).begin_array();
   for (const Declaration* declaration : declarations) {
     json.begin_object();
+    if (!declaration->at.empty()) json.key("at").text(declaration->at);
     if (!declaration->exceptions.empty()) write_texts(json, "except", declaration->exceptions);
     if (declaration->made_by_command) json.key("made_by").text("command");
     if (!declaration->over.empty()) write_texts(json, "over", declaration->over);

@@ -31,7 +31,7 @@ enum class FileType { Unknown, Directory, File };
 struct Declaration {
   TreeKind kind = TreeKind::Input;
   std::string path;                     // absolute; normal once the spec is built
-  std::vector<std::string> exceptions;  // strictly within `path`; sorted once the spec is built
+  std::vector<std::string> exceptions;  // strictly within `at`, or `path`; sorted once it is built
   Publish publish = Publish::Replace;   // of outputs only
   FileType type = FileType::Unknown;  // of outputs and temps: what to make if nothing is there yet
 
@@ -45,6 +45,10 @@ struct Declaration {
   // Where that is kept when the run has ended, in 'upper'; empty: nowhere. Nothing that the command
   // can tell, and so not part of the value.
   std::string changes = {};
+
+  // Where the tree stands inside; empty: where it lies on the host. No link of the host leads
+  // there. Exceptions are then names inside. A temp is nothing on the host: its `path` is this one.
+  std::string at = {};
 
   Origin origin = {};  // not part of the value: two specs may say the same elsewhere
 };

@@ -9,14 +9,16 @@
 #include <utility>
 
 #include "hermetic/base/path.h"
+#include "hermetic/spec/place.h"
+#include "hermetic/spec/placed_path.h"
 
 namespace hermetic {
 namespace {
 
-constexpr std::array<std::string_view, 2> kInputKeys = {"path", "except"};
-constexpr std::array<std::string_view, 5> kOutputKeys = {"path", "except", "type", "publish",
-                                                         "made_by"};
-constexpr std::array<std::string_view, 6> kTempKeys = {"path", "except",  "type",
+constexpr std::array<std::string_view, 3> kInputKeys = {"path", "at", "except"};
+constexpr std::array<std::string_view, 6> kOutputKeys = {"path", "at",      "except",
+                                                         "type", "publish", "made_by"};
+constexpr std::array<std::string_view, 7> kTempKeys = {"path", "at",      "except", "type",
                                                        "over", "changes", "made_by"};
 constexpr std::array<NodeReader::Choice<FileType>, 2> kTypes = {
     {{"directory", FileType::Directory}, {"file", FileType::File}}};
@@ -80,15 +82,18 @@ Result<Declaration> read_mapping(const YamlNode& node, TreeKind kind, std::strin
                                  const NodeReader& reader) {
   TRY(reader.check_keys(node, key, keys_of(kind)));
   const YamlNode* path = value_of(node, "path");
-  if (path == nullptr)
+  const YamlNode* at = value_of(node, "at");
+  const YamlNode* named = path == nullptr && kind == TreeKind::Temp ? at : path;
+  if (named == nullptr)
     return reader.refuse(node.place, fmt::format("an entry of '{}' has no 'path'", key),
                          "write {path: ..., except: [...]}");
   Declaration result;
   result.kind = kind;
-  result.origin = reader.origin(path->place);
-  result.path = TRY(reader.path(*path, "path"));
+  result.origin = reader.origin(named->place);
+  result.path = TRY(reader.path(*named, named == at ? "at" : "path"));
+  if (at != nullptr) result.at = TRY(reader.path(*at, "at"));
   if (const YamlNode* except = value_of(node, "except"))
-    result.exceptions = TRY(read_exceptions(*except, result.path, reader));
+    result.exceptions = TRY(read_exceptions(*except, declared_place(result), reader));
   if (const YamlNode* type = value_of(node, "type"))
     result.type = TRY(reader.choice<FileType>(*type, "type", kTypes));
   if (const YamlNode* publish = value_of(node, "publish"))
@@ -115,7 +120,31 @@ Result<Declaration> read_declaration(const YamlNode& node, TreeKind kind, std::s
   return result;
 }
 
+constexpr std::array<std::string_view, 3> kRootKeys = {"path", "except", "writable"};
+
 }  // namespace
+
+Result<Declaration> read_root(const YamlNode& node, const NodeReader& reader) {
+  Declaration root;
+  if (node.kind != YamlNode::Kind::Mapping) {
+    root.origin = reader.origin(node.place);
+    root.path = TRY(reader.path(node, "root"));
+    return as_root(std::move(root));
+  }
+  TRY(reader.check_keys(node, "root", kRootKeys));
+  const YamlNode* path = value_of(node, "path");
+  if (path == nullptr)
+    return reader.refuse(node.place, "'root' has no 'path'", "write root: {path: ...}");
+  root.origin = reader.origin(path->place);
+  root.path = TRY(reader.path(*path, "path"));
+  if (const YamlNode* value = value_of(node, "writable")) {
+    const bool writable = TRY(reader.boolean(*value, "writable"));
+    if (writable) root.kind = TreeKind::Temp;
+  }
+  if (const YamlNode* except = value_of(node, "except"))
+    root.exceptions = TRY(read_exceptions(*except, "/", reader));
+  return as_root(std::move(root));
+}
 
 Result<std::vector<Declaration>> read_declarations(const YamlNode& node, TreeKind kind,
                                                    std::string_view key, const NodeReader& reader) {
@@ -124,7 +153,7 @@ Result<std::vector<Declaration>> read_declarations(const YamlNode& node, TreeKin
   Unique unique(reader);
   for (const YamlNode& item : node.items) {
     Declaration declaration = TRY(read_declaration(item, kind, key, reader));
-    TRY(unique.add(declaration.path, item.place, key));
+    TRY(unique.add(declared_place(declaration), item.place, key));
     declarations.push_back(std::move(declaration));
   }
   return declarations;

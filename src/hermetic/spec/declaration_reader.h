@@ -15,4 +15,7 @@ namespace hermetic {
                                                                  std::string_view key,
                                                                  const NodeReader& reader);
 
+// The key "root": a directory, or a mapping that says more.
+[[nodiscard]] Result<Declaration> read_root(const YamlNode& node, const NodeReader& reader);
+
 }  // namespace hermetic

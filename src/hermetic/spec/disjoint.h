@@ -8,9 +8,11 @@
 
 namespace hermetic {
 
-// As names and, after links were followed, as real paths. Pure.
+// Inside: as names and, after links were followed, as real paths. Pure.
 [[nodiscard]] Result<void> check_names_disjoint(const std::vector<Tree>& trees);
 [[nodiscard]] Result<void> check_real_paths_disjoint(const std::vector<Tree>& trees);
+// On the host, if a tree stands elsewhere inside; and no two stand at one place.
+[[nodiscard]] Result<void> check_placed_trees(const std::vector<Tree>& trees);
 // The same for trees of which no names were compared.
 [[nodiscard]] Result<void> check_host_trees_disjoint(const std::vector<Tree>& trees);
 

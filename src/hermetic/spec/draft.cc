@@ -13,11 +13,18 @@ void take(std::optional<T>& base, const std::optional<T>& top) {
 }
 
 // Drafts hold paths as they were written: "/w" and "/w/" are one.
-bool same_path(const std::string& a, const std::string& b) {
+bool is_same_path(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const Result<std::string> left = normal_path(a);
   const Result<std::string> right = normal_path(b);
   return left && right && *left == *right;
+}
+
+// Where a tree stands inside, as far as that can be told without looking it up, is what it is.
+bool stand_at_the_same_place(const Declaration& a, const Declaration& b) {
+  const bool both_root = a.at == "/" && b.at == "/";
+  return both_root || (a.kind == b.kind &&
+                       is_same_path(a.at.empty() ? a.path : a.at, b.at.empty() ? b.path : b.at));
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ Draft overlay(Draft base, const Draft& top) {
   for (const Declaration& declaration : top.declarations) {
     const auto end = base.declarations.begin() + weaker;
     const auto same = std::find_if(base.declarations.begin(), end, [&](const Declaration& other) {
-      return other.kind == declaration.kind && same_path(other.path, declaration.path);
+      return stand_at_the_same_place(other, declaration);
     });
     if (same != end)
       *same = declaration;

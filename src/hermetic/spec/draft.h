@@ -72,7 +72,8 @@ struct Draft {
 };
 
 // `top` wins value by value; lists of declarations, variables and given-up clauses add up. A
-// declaration of `top` for the very path and kind of one in `base` replaces it.
+// declaration of `top` replaces one in `base` of the same kind that stands at the same place
+// inside; a root replaces any other root.
 [[nodiscard]] Draft overlay(Draft base, const Draft& top);
 
 }  // namespace hermetic

@@ -102,6 +102,10 @@ class DraftReader {
  private:
   Result<void> command(const YamlNode& node);
   Result<void> directory(const YamlNode& node);
+  Result<void> root(const YamlNode& node) {
+    draft_.declarations.push_back(TRY(read_root(node, reader_)));
+    return {};
+  }
   Result<void> inputs(const YamlNode& node) {
     return declarations(node, TreeKind::Input, "inputs");
   }
@@ -147,6 +151,7 @@ class DraftReader {
 const std::array<DraftReader::Field, 18> DraftReader::kFields = {
     {{"command", &DraftReader::command},
      {"directory", &DraftReader::directory},
+     {"root", &DraftReader::root},
      {"inputs", &DraftReader::inputs},
      {"outputs", &DraftReader::outputs},
      {"temps", &DraftReader::temps},

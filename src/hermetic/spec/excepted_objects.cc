@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "hermetic/base/text.h"
-#include "hermetic/spec/builtin_view.h"
 #include "hermetic/spec/layers.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/shown_parts.h"
 #include "hermetic/spec/tree_files.h"
 
@@ -48,20 +48,12 @@ bool shows_objects(const Tree& tree) {
   return tree.found.exists() && (!written || tree.declaration.publish == Publish::InPlace);
 }
 
-// Every run has its own /dev, /proc and /tmp: an input around them does not show the host's.
-void except_built_in(Tree& tree) {
-  for (const std::string_view reserved : {kDevices, kProcesses, kSystem, kTemporary})
-    if (tree.declaration.kind == TreeKind::Input &&
-        is_strictly_within(reserved, tree.found.real_path))
-      tree.real_exceptions.emplace_back(reserved);
-}
-
 class Search {
  public:
   Search(const std::vector<Tree>& trees, const MountTable& mounts)
       : trees_(trees), mounts_(mounts), shown_(with_layers(trees)) {
     std::erase_if(shown_, [](const Tree& tree) { return !shows_objects(tree); });
-    for (Tree& tree : shown_) except_built_in(tree);
+    for (Tree& tree : shown_) hide_built_in(tree);
     for (const Tree& tree : shown_) add_shown_parts(tree, mounts_, parts_);
     for (const Tree& tree : trees_)
       for (std::size_t i = 0; i < tree.exceptions.size(); ++i)
@@ -86,7 +78,8 @@ class Search {
     hidden.tree.declaration = owner.declaration;
     hidden.tree.found = exception;
     const auto leave_out = [&](const Tree& tree) {
-      if (is_within(tree.found.real_path, exception.real_path))
+      if (tree.declaration.kind != TreeKind::Temp &&
+          is_within(tree.found.real_path, exception.real_path))
         hidden.tree.real_exceptions.push_back(tree.found.real_path);
     };
     for (const Tree& tree : trees_) leave_out(tree);
@@ -95,7 +88,8 @@ class Search {
   }
 
   static bool is_declared_in(const Tree& tree, const Hidden& hidden) {
-    return is_within(tree.found.real_path, hidden.tree.found.real_path);
+    return tree.declaration.kind != TreeKind::Temp &&  // nothing of the host is in a temp
+           is_within(tree.found.real_path, hidden.tree.found.real_path);
   }
 
   // The same name, in a tree that does not except it.

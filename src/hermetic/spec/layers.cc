@@ -56,6 +56,7 @@ Tree as_tree(const Found& found, TreeKind kind, const Declaration& declaration) 
                       .publish = kind == TreeKind::Output ? Publish::InPlace : Publish::Replace,
                       .origin = declaration.origin};
   tree.found = found;
+  tree.place = found.real_path;
   return tree;
 }
 
@@ -113,8 +114,9 @@ Result<void> check_layers_disjoint(const std::vector<Tree>& trees) {
   for (const Tree& layered : trees) {
     if (layered.over.empty()) continue;
     any = true;
+    if (layered.place == "/") continue;  // a root: all the rest stands in it
     for (const Tree& tree : trees)
-      if (is_strictly_within(tree.found.real_path, layered.found.real_path))
+      if (is_strictly_within(tree.place, layered.place))
         return invalid(
             fmt::format("{} '{}' lies in the temp '{}', which starts as something else",
                         to_string(tree.declaration.kind), printable(tree.declaration.path),

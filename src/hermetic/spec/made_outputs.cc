@@ -19,8 +19,8 @@ Error refuse(const Tree& tree, std::string_view why, std::string hint) {
 }
 
 bool holds(const Tree& tree, std::string_view path) {
-  return is_within(path, tree.found.real_path) &&
-         std::none_of(tree.real_exceptions.begin(), tree.real_exceptions.end(),
+  return is_within(path, tree.place) &&
+         std::none_of(tree.holes.begin(), tree.holes.end(),
                       [&](const std::string& hole) { return is_within(path, hole); });
 }
 
@@ -29,6 +29,8 @@ bool holds(const Tree& tree, std::string_view path) {
 Result<void> look_up_maker_directory(Tree& tree, const Lookup& lookup) {
   const Declaration& declaration = tree.declaration;
   if (!declaration.made_by_command) return {};
+  if (!declaration.at.empty())
+    return refuse(tree, "it stands elsewhere than on the host", "leave out made_by, or at");
   if (declaration.publish == Publish::InPlace)
     return refuse(tree, "it is changed in place", "leave out made_by, or publish: in_place");
   if (!declaration.exceptions.empty())
@@ -66,6 +68,7 @@ std::vector<Tree> maker_directories(const std::vector<Tree>& trees) {
                          .type = FileType::Directory,
                          .origin = output.declaration.origin};
     maker.found = directory;
+    maker.place = directory.real_path;
   }
   std::vector<Tree> list;
   for (auto& [path, maker] : makers) list.push_back(std::move(maker));
@@ -74,12 +77,10 @@ std::vector<Tree> maker_directories(const std::vector<Tree>& trees) {
 
 void except_declared(Tree& maker, const std::vector<Tree>& trees) {
   for (const Tree& other : trees)
-    if (is_strictly_within(other.found.real_path, maker.found.real_path))
-      maker.real_exceptions.push_back(other.found.real_path);
-  std::sort(maker.real_exceptions.begin(), maker.real_exceptions.end(), PathOrder());
-  maker.real_exceptions.erase(
-      std::unique(maker.real_exceptions.begin(), maker.real_exceptions.end()),
-      maker.real_exceptions.end());
+    if (is_strictly_within(other.place, maker.place)) maker.holes.push_back(other.place);
+  std::sort(maker.holes.begin(), maker.holes.end(), PathOrder());
+  maker.holes.erase(std::unique(maker.holes.begin(), maker.holes.end()), maker.holes.end());
+  maker.real_exceptions = maker.holes;
 }
 
 Result<void> check_made_outputs(const Spec& spec, const Origin& directory) {
@@ -91,7 +92,7 @@ Result<void> check_made_outputs(const Spec& spec, const Origin& directory) {
                     "leave out made_by, or strict_outputs");
     for (const Tree& other : spec.trees())
       if (other.declaration.kind != TreeKind::Input && !other.built_in && &other != &output &&
-          is_within(parent, other.found.real_path) && (holds(other, parent) || !other.over.empty()))
+          is_within(parent, other.place) && (holds(other, parent) || !other.over.empty()))
         return refuse(output,
                       fmt::format("'{}', in which it would be made, belongs to the {} '{}'",
                                   printable(parent), to_string(other.declaration.kind),

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
+#include "hermetic/spec/place.h"
 
 namespace hermetic {
 namespace {
@@ -41,8 +44,27 @@ void add_toolchain(SpecBuilder& builder, const std::vector<std::string>& carved)
     builder.input(directory, inside(carved, directory));
 }
 
+struct Workspace {
+  std::string root;
+  WorkspacePlace place = WorkspacePlace::AsOnTheHost;
+
+  // The name inside of a path of the host; "" as `at` where that is the same.
+  [[nodiscard]] std::string inside(const std::string& path) const {
+    const bool moved = place == WorkspacePlace::Fixed && is_within(path, root);
+    return moved ? join(kWorkspace, relative_to(path, root)) : path;
+  }
+  [[nodiscard]] Declaration placed(Declaration declaration) const {
+    for (std::string& exception : declaration.exceptions) exception = inside(exception);
+    std::string at = inside(declaration.path);
+    if (at != declaration.path) declaration.at = std::move(at);
+    if (declaration.kind == TreeKind::Temp && !declaration.at.empty())
+      declaration.path = declaration.at;
+    return declaration;
+  }
+};
+
 Result<void> add_input(SpecBuilder& builder, const std::string& path,
-                       const std::vector<std::string>& carved) {
+                       const std::vector<std::string>& carved, const Workspace& workspace = {}) {
   for (const std::string& other : carved)
     if (is_within(path, other))
       return invalid(fmt::format("source '{}' lies inside '{}', which is written", printable(path),
@@ -50,9 +72,21 @@ Result<void> add_input(SpecBuilder& builder, const std::string& path,
                      "keep sources and results apart");
   // A source inside the toolchain (say, /usr/src) is an input already.
   for (const std::string& directory : toolchain_directories())
-    if (is_within(path, directory)) return {};
-  builder.input(path, inside(carved, path));
+    if (is_within(path, directory) && workspace.inside(path) == path) return {};
+  builder.declare(workspace.placed({.path = path, .exceptions = inside(carved, path)}));
   return {};
+}
+
+// Where the caller's directory stands inside, if it was declared with a place.
+std::optional<std::string> placed_directory(const Draft& declared, const std::string& directory) {
+  for (const Declaration& declaration : declared.declarations) {
+    const bool host = declaration.kind != TreeKind::Temp || declaration.over.size() == 1;
+    if (declaration.at.empty() || !host) continue;
+    const std::string& source =
+        declaration.over.empty() ? declaration.path : declaration.over.front();
+    if (is_within(directory, source)) return join(declaration.at, relative_to(directory, source));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -67,16 +101,27 @@ std::vector<std::string> toolchain_directories() {
 Draft default_draft(const Draft& declared, const std::string& directory) {
   Draft draft;
   draft.directory = directory;
-  std::vector<std::string> readable = toolchain_directories();
+  const auto is_root = [](const Declaration& declaration) { return declaration.at == "/"; };
+  const bool root = std::ranges::any_of(declared.declarations, is_root);
+  const std::optional<std::string> placed = placed_directory(declared, directory);
+  if (placed)
+    draft.directory = placed;
+  else if (root)
+    draft.directory = "/";
+  std::vector<std::string> readable;
+  if (!root) readable = toolchain_directories();
   // All of the host is never the default, wherever one happens to stand.
-  if (directory != "/") readable.push_back(directory);
+  if (directory != "/" && !placed && !root) readable.push_back(directory);
   for (const std::string& path : readable) {
     Declaration input{.kind = TreeKind::Input, .path = path, .origin = {.source = "default"}};
     bool covered = false;
     for (const Declaration& other : declared.declarations) {
-      covered = covered || (other.kind != TreeKind::Input && is_within(path, other.path));
-      if (other.kind != TreeKind::Input && is_strictly_within(other.path, path))
-        input.exceptions.push_back(other.path);
+      if (other.kind == TreeKind::Input) continue;
+      // What the command writes is no input, neither where it stands inside nor on the host.
+      for (const std::string* written : {&declared_place(other), &other.path}) {
+        covered = covered || is_within(path, *written);
+        if (is_strictly_within(*written, path)) input.exceptions.push_back(*written);
+      }
     }
     if (!covered) draft.declarations.push_back(std::move(input));
   }
@@ -84,11 +129,13 @@ Draft default_draft(const Draft& declared, const std::string& directory) {
 }
 
 Result<SpecBuilder> for_build(const std::string& workspace, const std::vector<std::string>& sources,
-                              const std::string& output_dir, const std::string& temp_dir) {
+                              const std::string& output_dir, const std::string& temp_dir,
+                              WorkspacePlace place) {
   const std::string root = TRY(normal_path(workspace));
   const std::string output = TRY(normal_path(output_dir));
   const std::string temp = TRY(normal_path(temp_dir));
   const std::vector<std::string> carved = {output, temp};
+  const Workspace placed{.root = root, .place = place};
   SpecBuilder builder;
   add_toolchain(builder, carved);
   for (const std::string& source : sources) {
@@ -97,13 +144,17 @@ Result<SpecBuilder> for_build(const std::string& workspace, const std::vector<st
       return invalid(fmt::format("source '{}' is not inside the workspace '{}'", printable(path),
                                  printable(root)),
                      "add it with input() if it is meant");
-    TRY(add_input(builder, path, carved));
+    TRY(add_input(builder, path, carved, placed));
   }
-  builder.declare({.kind = TreeKind::Output, .path = output, .exceptions = inside({temp}, output)})
-      .declare({.kind = TreeKind::Temp, .path = temp, .exceptions = inside({output}, temp)})
-      .env("TMPDIR", temp)
+  const bool in_workspace = !sources.empty() || is_strictly_within(output, root);
+  builder
+      .declare(placed.placed(
+          {.kind = TreeKind::Output, .path = output, .exceptions = inside({temp}, output)}))
+      .declare(placed.placed(
+          {.kind = TreeKind::Temp, .path = temp, .exceptions = inside({output}, temp)}))
+      .env("TMPDIR", placed.inside(temp))
       .limits(ResourceLimits::hermetic())
-      .directory(!sources.empty() || is_strictly_within(output, root) ? root : output);
+      .directory(placed.inside(in_workspace ? root : output));
   return builder;
 }
 

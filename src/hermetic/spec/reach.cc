@@ -9,9 +9,9 @@
 
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
-#include "hermetic/spec/builtin_view.h"
 #include "hermetic/spec/layers.h"
 #include "hermetic/spec/mount_table.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/shown_parts.h"
 #include "hermetic/spec/tree_files.h"
 
@@ -33,14 +33,6 @@ bool is_read(const Tree& tree) {
   return tree.found.exists() && (!is_written(tree) || tree.declaration.publish == Publish::InPlace);
 }
 
-// An input around /dev, /proc, /sys or /tmp does not show the host's.
-Tree without_built_in(Tree tree) {
-  for (const std::string_view reserved : {kDevices, kProcesses, kSystem, kTemporary})
-    if (is_strictly_within(reserved, tree.found.real_path))
-      tree.real_exceptions.emplace_back(reserved);
-  return tree;
-}
-
 // The name that `region` gives to `path`, which lies in its file system.
 std::string name_in(const Region& region, const std::string& path) {
   const std::string root = region.paths.witness().value_or(path);
@@ -60,9 +52,10 @@ Result<Reach> Reach::of(const Spec& spec) {
     , .trees = {}, .read = {}, .written = {}
   });
   // A temp without layers holds no object of the host.
-  for (Tree& tree : with_layers(spec.trees()))
-    regions->trees.push_back(tree.declaration.kind == TreeKind::Input ? without_built_in(tree)
-                                                                      : std::move(tree));
+  for (Tree& tree : with_layers(spec.trees())) {
+    hide_built_in(tree);
+    regions->trees.push_back(std::move(tree));
+  }
   for (const Tree& tree : regions->trees) {
     if (is_read(tree)) add_shown_parts(tree, regions->mounts, regions->read);
     if (is_written(tree)) add_shown_parts(tree, regions->mounts, regions->written);

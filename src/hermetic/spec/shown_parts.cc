@@ -23,6 +23,8 @@ Region shown_at(const Tree& tree, const std::string& name, const std::string& pl
 std::string describe(const Declaration& declaration) {
   std::string text =
       fmt::format("{} '{}'", to_string(declaration.kind), printable(declaration.path));
+  if (!declaration.at.empty() && declaration.kind != TreeKind::Temp)
+    text += fmt::format(" at '{}'", printable(declaration.at));
   if (const std::string where = to_string(declaration.origin); !where.empty())
     text += fmt::format(" ({})", where);
   return text;

@@ -36,18 +36,27 @@ struct Child {
   }
 };
 
+// A directory of an input, shown entry by entry in a private one, so that places can be made in it.
+struct ShownDirectory {
+  std::string place;   // inside
+  std::string source;  // what it is on the host
+  std::shared_ptr<const UniqueFd> object;
+  std::vector<Child> children;
+};
+
 // A declaration together with what it turned out to be on this host.
 struct Tree {
   Declaration declaration;
-  bool built_in = false;          // the private /tmp, or where the command makes outputs
-  Found found;                    // declaration.path
-  std::vector<Found> exceptions;  // declaration.exceptions, in the same order
-  std::vector<std::string>
-      real_exceptions;                   // their real paths, and the built-in trees inside an input
-  std::vector<Child> children;           // of found.existing_path, where a place must be made
-  std::optional<Found> maker_directory;  // the parent of an output that the command makes
-  std::vector<Found> over;               // declaration.over, in the same order
-  std::optional<Found> changes;          // declaration.changes, if there is one
+  bool built_in = false;           // the private /tmp, or where the command makes outputs
+  std::string place;               // where it stands inside: declaration.at, or the real path
+  Found found;                     // declaration.path
+  std::vector<Found> exceptions;   // declaration.exceptions, in the same order
+  std::vector<std::string> holes;  // their places inside, and the built-in trees inside an input
+  std::vector<std::string> real_exceptions;  // what those are on the host, in the same order
+  std::vector<ShownDirectory> listings;      // where a place must be made beside what the host has
+  std::vector<Found> over;                   // declaration.over, in the same order
+  std::optional<Found> changes;              // declaration.changes, if there is one
+  std::optional<Found> maker_directory;      // the parent of an output that the command makes
 };
 
 // Why a path may or may not be used.
@@ -96,15 +105,16 @@ class Spec {
 
   // In the order in which they were declared; built-in ones last.
   [[nodiscard]] const std::vector<Tree>& trees() const { return index_->trees; }
-  // The links that were followed on the way to declared paths: they exist inside as well.
+  // The links that were followed on the way to paths declared without `at`: they exist inside as
+  // well.
   [[nodiscard]] const std::vector<Link>& links() const { return index_->links; }
 
-  // As sets of real paths. Made anew by each call; to ask about one path, ask is_input() or
+  // As sets of paths inside. Made anew by each call; to ask about one path, ask is_input() or
   // decide().
   [[nodiscard]] PathSet inputs() const { return set_of(TreeKind::Input); }
   [[nodiscard]] PathSet outputs() const { return set_of(TreeKind::Output); }
   [[nodiscard]] PathSet temps() const { return set_of(TreeKind::Temp); }
-  // Is this real path part of an input?
+  // Is this path inside, which leads through no link, part of an input?
   [[nodiscard]] bool is_input(std::string_view path) const {
     return index_->holds(TreeKind::Input, path);
   }

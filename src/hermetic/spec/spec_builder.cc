@@ -13,6 +13,8 @@
 #include "hermetic/spec/layers.h"
 #include "hermetic/spec/made_outputs.h"
 #include "hermetic/spec/own_folders.h"
+#include "hermetic/spec/place.h"
+#include "hermetic/spec/shown_parts.h"
 
 namespace hermetic {
 namespace {
@@ -90,6 +92,8 @@ Result<void> check_place(std::string_view path, const Declaration& declaration) 
           fmt::format("{} cannot be declared: every sandbox has a {} of its own", what(), reserved),
           "leave it out", declaration.origin);
   if (declaration.kind == TreeKind::Input) return {};
+  const bool copy = declaration.kind == TreeKind::Temp && !declaration.over.empty();
+  if (path == "/" && copy && declaration.at == "/" && declaration.changes.empty()) return {};
   if (path == "/")
     return invalid(fmt::format("{} cannot be written", what()),
                    "name the directories that are written", declaration.origin);
@@ -98,16 +102,34 @@ Result<void> check_place(std::string_view path, const Declaration& declaration) 
   return {};
 }
 
-Result<Declaration> normal_declaration(Declaration declaration) {
+// A temp is nothing on the host, so that only its place means something.
+Result<void> normalise_place(Declaration& declaration) {
+  const bool temp = declaration.kind == TreeKind::Temp;
+  if (temp && declaration.path.empty()) declaration.path = declaration.at;
   declaration.path = TRY(normal_at(declaration.path, declaration.origin));
+  if (declaration.at.empty()) return {};
+  declaration.at = TRY(normal_at(declaration.at, declaration.origin));
+  TRY(check_place(declaration.at, declaration));
+  if (!temp || declaration.at == declaration.path) return {};
+  return invalid(fmt::format("the temp '{}' is to stand at '{}', and nothing of the host is in it",
+                             printable(declaration.path), printable(declaration.at)),
+                 fmt::format("leave 'path' out, or say over: ['{}']", printable(declaration.path)),
+                 declaration.origin);
+}
+
+Result<Declaration> normal_declaration(Declaration declaration) {
+  TRY(normalise_place(declaration));
+  const std::string place = declared_place(declaration);
   std::vector<std::string> exceptions;
   for (const std::string& text : declaration.exceptions) {
     std::string exception = TRY(normal_at(text, declaration.origin));
-    if (!is_strictly_within(exception, declaration.path))
-      return invalid(fmt::format("exception '{}' is not inside '{}'", printable(exception),
-                                 printable(declaration.path)),
-                     "an exception takes a part away from the tree that it stands with",
-                     declaration.origin);
+    if (!is_strictly_within(exception, place))
+      return invalid(
+          fmt::format("exception '{}' is not inside '{}'", printable(exception), printable(place)),
+          declaration.at.empty()
+              ? "an exception takes a part away from the tree that it stands with"
+              : "exceptions of a tree with 'at' are names inside the sandbox",
+          declaration.origin);
     exceptions.push_back(std::move(exception));
   }
   std::sort(exceptions.begin(), exceptions.end(), PathOrder{});
@@ -134,13 +156,37 @@ Error missing_input(const Tree& tree) {
                  tree.declaration.origin);
 }
 
+Result<void> check_exceptions_possible(const Tree& tree) {
+  const FileType type = tree.found.exists() ? tree.found.type : tree.declaration.type;
+  if (type != FileType::File || tree.declaration.exceptions.empty()) return {};
+  return invalid(
+      fmt::format("exception '{}' cannot exist: '{}' is a file",
+                  printable(tree.declaration.exceptions.front()), printable(tree.declaration.path)),
+      "leave it out", tree.declaration.origin);
+}
+
+// One with `at`: no name of the host has to do with it.
+Result<Tree> placed_temp(Tree tree) {
+  tree.found.real_path = tree.place;
+  tree.found.existing_path = "/";
+  if (tree.found.exists()) tree.found.type = FileType::Directory;
+  TRY(check_exceptions_possible(tree));
+  tree.holes = tree.real_exceptions = tree.declaration.exceptions;
+  for (const std::string& hole : tree.holes)
+    tree.exceptions.push_back({.real_path = hole, .existing_path = "/"});
+  return tree;
+}
+
 Result<Tree> look_up_tree(Declaration declaration, const Lookup& lookup) {
   Tree tree;
   tree.declaration = std::move(declaration);
   const Origin& origin = tree.declaration.origin;
+  tree.place = tree.declaration.at;
+  if (tree.declaration.kind == TreeKind::Temp && !tree.place.empty()) return placed_temp(tree);
   Result<Found> found = lookup(tree.declaration.path);
   if (!found) return at(std::move(found).error(), origin);
   tree.found = std::move(*found);
+  if (tree.place.empty()) tree.place = tree.found.real_path;
   TRY(check_place(tree.found.real_path, tree.declaration));
   for (const Link& link : tree.found.links) TRY(check_place(link.path, tree.declaration));
   if (tree.declaration.kind == TreeKind::Input && !tree.found.exists()) return missing_input(tree);
@@ -153,20 +199,15 @@ Result<Tree> look_up_tree(Declaration declaration, const Lookup& lookup) {
     return invalid(fmt::format("output '{}' is changed in place but does not exist",
                                printable(tree.declaration.path)),
                    "create it first, or declare it without in_place", origin);
-  const FileType type = tree.found.exists() ? tree.found.type : tree.declaration.type;
-  if (type == FileType::File && !tree.declaration.exceptions.empty())
-    return invalid(fmt::format("exception '{}' cannot exist: '{}' is a file",
-                               printable(tree.declaration.exceptions.front()),
-                               printable(tree.declaration.path)),
-                   "leave it out", origin);
+  TRY(check_exceptions_possible(tree));
   for (const std::string& exception : tree.declaration.exceptions) {
-    Result<Found> hole = lookup(exception);
+    const std::string below(relative_to(exception, declared_place(tree.declaration)));
+    Result<Found> hole = lookup(join(tree.declaration.path, below));
     if (!hole) return at(std::move(hole).error(), origin);
     // A link as an exception could mean the link or what it leads to; only real paths are
     // unambiguous.
     if (!is_strictly_within(hole->real_path, tree.found.real_path) ||
-        relative_to(hole->real_path, tree.found.real_path) !=
-            relative_to(exception, tree.declaration.path))
+        relative_to(hole->real_path, tree.found.real_path) != below)
       return invalid(fmt::format("exception '{}' passes through a symbolic link to '{}'",
                                  printable(exception), printable(hole->real_path)),
                      "name the real path in the exception", origin);
@@ -175,6 +216,7 @@ Result<Tree> look_up_tree(Declaration declaration, const Lookup& lookup) {
           fmt::format("exception '{}' of an output that is changed in place does not exist",
                       printable(exception)),
           "create it first: otherwise the command could", origin);
+    tree.holes.push_back(join(tree.place, below));
     tree.real_exceptions.push_back(hole->real_path);
     tree.exceptions.push_back(std::move(*hole));
   }
@@ -341,7 +383,9 @@ Result<Spec> SpecBuilder::build() const {
     TRY(look_up_layers(tree, lookup_));
     TRY(look_up_maker_directory(tree, lookup_));
   }
+  make_room(trees);
   TRY(check_real_paths_disjoint(trees));
+  TRY(check_placed_trees(trees));
   TRY(check_layers_disjoint(trees));
   // A lookup that asks no host has no objects to compare.
   const bool has_objects = std::any_of(trees.begin(), trees.end(), [](const Tree& tree) {

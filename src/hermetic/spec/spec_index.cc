@@ -1,118 +1,22 @@
 // What build() works out once, so that every later question costs only the depth of its path.
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
+#include <functional>
 #include <map>
-#include <memory>
+#include <set>
 
 #include "hermetic/base/text.h"
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/listings.h"
 #include "hermetic/spec/lookup.h"
 #include "hermetic/spec/made_outputs.h"
+#include "hermetic/spec/place.h"
+#include "hermetic/spec/shown_parts.h"
 #include "hermetic/spec/spec.h"
 
 namespace hermetic {
 namespace {
-
-Result<Child> inspect(int directory, const Found& found, const char* name) {
-  const std::string path = join(found.existing_path, name);
-  struct stat status = {};
-  if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-    return system_error(fmt::format("cannot inspect '{}'", printable(path)), errno);
-  Child child{.name = name,
-              .type = S_ISDIR(status.st_mode) ? FileType::Directory : FileType::File,
-              .link = {},
-              .device = (std::uint64_t{major(status.st_dev)} << 32U) | minor(status.st_dev),
-              .inode = status.st_ino};
-  if (!S_ISLNK(status.st_mode)) return child;
-  std::array<char, PATH_MAX> text;
-  const ssize_t size = ::readlinkat(directory, name, text.data(), text.size());
-  if (size < 0)
-    return system_error(fmt::format("cannot read the link '{}'", printable(path)), errno);
-  child.link = std::string(text.data(), static_cast<std::size_t>(size));
-  return child;
-}
-
-Error too_many_children(const Found& found, const std::string& place) {
-  if (place == found.existing_path)
-    return invalid(
-        fmt::format("'{}' has too many entries to show them beside what the command makes",
-                    printable(place)),
-        "leave out made_by");
-  return invalid(
-      fmt::format("'{}' does not exist, and '{}' has too many entries to make a place beside them",
-                  printable(place), printable(found.existing_path)),
-      fmt::format("create it first: mkdir -p '{}'", printable(place)));
-}
-
-// The entries of a directory, sorted by name. A place that is missing there is made beside them.
-Result<std::vector<Child>> list_children(const Found& found, const std::string& place) {
-  std::vector<Child> children;
-  if (!found.descriptor) return children;
-  const auto cannot_list = [&] {
-    return system_error(fmt::format("cannot list '{}'", printable(found.existing_path)), errno);
-  };
-  UniqueFd directory(::openat(found.descriptor->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return cannot_list();
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
-  if (!stream) return cannot_list();
-  const int fd = directory.release();  // the stream closes it
-  while (const dirent* entry = ::readdir(stream.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    children.push_back(TRY(inspect(fd, found, entry->d_name)));
-    if (children.size() > kMostChildren) return too_many_children(found, place);
-  }
-  std::sort(children.begin(), children.end(),
-            [](const Child& a, const Child& b) { return a.name < b.name; });
-  return children;
-}
-
-// Where a writable tree does not exist yet and its parent is shown from the host, the place for it
-// is made in a private copy of that parent's listing: the host gets no mount points.
-template <class IsInput>
-Result<void> list_neighbours(Tree& tree, IsInput is_input) {
-  if (tree.declaration.kind == TreeKind::Input || tree.found.exists() ||
-      tree.declaration.made_by_command)
-    return {};
-  if (!is_input(tree.found.existing_path)) return {};
-  Result<std::vector<Child>> children = list_children(tree.found, tree.found.real_path);
-  if (!children) {
-    Error error = std::move(children).error();
-    error.origin = tree.declaration.origin;
-    return error;
-  }
-  tree.children = std::move(*children);
-  return {};
-}
-
-// Where the command makes outputs, in a directory that the host shows as an input: its entries are
-// shown one by one in a private one, where names can be added. Links in it are copies.
-template <class IsInput>
-Result<void> list_around_made(Tree& tree, IsInput is_input) {
-  if (!tree.found.exists()) return {};
-  Result<std::vector<Child>> children = list_children(tree.found, tree.found.real_path);
-  if (!children) {
-    Error error = std::move(children).error();
-    error.origin = tree.declaration.origin;
-    return error;
-  }
-  for (Child& child : *children) {
-    const std::string path = join(tree.found.real_path, child.name);
-    if (!is_input(path)) continue;
-    if (!child.link) tree.real_exceptions.push_back(path);
-    tree.children.push_back(std::move(child));
-  }
-  return {};
-}
 
 // The private /tmp: all of /tmp, less what the spec itself declares there. A spec that declares
 // /tmp gets what it declared.
@@ -121,23 +25,23 @@ void add_private_tmp(std::vector<Tree>& trees) {
   tree.built_in = true;
   tree.declaration = {
       .kind = TreeKind::Temp, .path = std::string(kTemporary), .type = FileType::Directory};
-  tree.found.real_path = tree.found.existing_path = kTemporary;
+  tree.place = tree.found.real_path = tree.found.existing_path = kTemporary;
   tree.found.type = FileType::Directory;
   for (const Tree& other : trees) {
-    if (other.found.real_path == kTemporary) return;
-    if (is_strictly_within(other.found.real_path, kTemporary))
-      tree.real_exceptions.push_back(other.found.real_path);
+    if (other.place == kTemporary) return;
+    if (is_strictly_within(other.place, kTemporary)) tree.holes.push_back(other.place);
   }
+  tree.real_exceptions = tree.holes;
   trees.push_back(std::move(tree));
 }
 
-// An input above the built-in trees does not show the host's own: they are private to every run.
-void carve_out_built_in_trees(std::vector<Tree>& trees) {
-  for (Tree& tree : trees)
-    for (const std::string_view reserved : {kDevices, kProcesses, kSystem, kTemporary})
-      if (tree.declaration.kind == TreeKind::Input &&
-          is_strictly_within(reserved, tree.found.real_path))
-        tree.real_exceptions.emplace_back(reserved);
+// A root of its own does not say who the command is: hermetic's files do.
+void hide_identity(Tree& tree) {
+  if (!is_root_of_its_own(tree) || tree.declaration.kind != TreeKind::Input) return;
+  for (const std::string_view file : kSyntheticFiles) {
+    tree.holes.emplace_back(file);
+    tree.real_exceptions.push_back(host_name(tree, file));
+  }
 }
 
 // Follows the text of links with the help of the other links that were met.
@@ -170,6 +74,7 @@ class LinkTexts {
 std::vector<Link> links_of(const std::vector<Tree>& trees) {
   std::map<std::string, std::string> unique;
   for (const Tree& tree : trees) {
+    if (!tree.declaration.at.empty()) continue;
     for (const Link& link : tree.found.links) unique.emplace(link.path, link.target);
     for (const Found& exception : tree.exceptions)
       for (const Link& link : exception.links) unique.emplace(link.path, link.target);
@@ -177,6 +82,33 @@ std::vector<Link> links_of(const std::vector<Tree>& trees) {
   std::vector<Link> links;
   for (const auto& [path, target] : unique) links.push_back({path, target});
   return links;
+}
+
+// A link of the host on the way to a tree that stands where it lies must be there inside, too.
+Result<void> check_links(const std::vector<Tree>& trees, const std::vector<Link>& links,
+                         const std::function<const Tree*(std::string_view path)>& holder) {
+  for (const Link& link : links) {
+    const Tree* tree = holder(link.path);
+    if (tree == nullptr || tree->declaration.at.empty()) continue;
+    const bool made = tree->place != link.path && (tree->declaration.kind == TreeKind::Temp ||
+                                                   (tree->declaration.kind == TreeKind::Output &&
+                                                    tree->declaration.publish != Publish::InPlace));
+    if (made) continue;
+    const auto leads = [&](const Tree& other) {
+      return other.declaration.at.empty() &&
+             std::ranges::find(other.found.links, link) != other.found.links.end();
+    };
+    const auto other = std::ranges::find_if(trees, leads);
+    if (other == trees.end()) continue;
+    return invalid(
+        fmt::format("{} leads through the link '{}' of the host, but inside {} stands there",
+                    describe(other->declaration), printable(link.path),
+                    describe(tree->declaration)),
+        fmt::format("name the real path '{}', or say with 'at' where it is to stand",
+                    printable(other->found.real_path)),
+        other->declaration.origin);
+  }
+  return {};
 }
 
 }  // namespace
@@ -188,21 +120,42 @@ bool Spec::Index::holds(TreeKind kind, std::string_view path) const {
 }
 
 PathSet Spec::set_of(TreeKind kind) const {
+  // A tree that shows something else than what it stands in covers that, also where it has holes.
+  const auto is_placed = [](const Tree& tree) { return !tree.declaration.at.empty(); };
+  if (std::ranges::any_of(trees(), is_placed)) {
+    std::set<std::string, PathOrder> boundaries;
+    for (const Tree& tree : trees()) {
+      boundaries.insert(tree.place);
+      boundaries.insert(tree.holes.begin(), tree.holes.end());
+    }
+    PathSet set;
+    for (const std::string& path : boundaries)
+      set = index_->holds(kind, path) ? set | PathSet::tree(path) : set - PathSet::tree(path);
+    return set;
+  }
   std::vector<PathSet> sets;
   for (const Tree& tree : trees())
-    if (tree.declaration.kind == kind)
-      sets.push_back(PathSet::tree(tree.found.real_path, tree.real_exceptions));
+    if (tree.declaration.kind == kind) sets.push_back(PathSet::tree(tree.place, tree.holes));
   return PathSet::union_of(sets);
 }
 
 Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
-  carve_out_built_in_trees(trees);
+  for (Tree& tree : trees) hide_built_in(tree);
+  for (Tree& tree : trees) hide_identity(tree);
   std::vector<Tree> makers = maker_directories(trees);
   index.trees = std::move(trees);
   const auto is_input = [&](std::string_view path) { return index.holds(TreeKind::Input, path); };
   if (!makers.empty()) {
     fill_rules(index);  // as if the host's directories were shown as they are
     for (Tree& maker : makers) {
+      const auto hit = index.rules.nearest(maker.place);
+      const std::optional<Index::Rule> rule = hit ? *hit->value : std::nullopt;
+      if (rule && !index.trees[rule->tree].declaration.at.empty())
+        return invalid(
+            fmt::format("nothing can be made by the command in '{}': inside, {} "
+                        "stands there",
+                        printable(maker.place), describe(index.trees[rule->tree].declaration)),
+            "leave out made_by", maker.declaration.origin);
       TRY(list_around_made(maker, is_input));
       except_declared(maker, index.trees);
       index.trees.push_back(std::move(maker));
@@ -210,8 +163,22 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
   }
   add_private_tmp(index.trees);
   fill_rules(index);
-  for (Tree& tree : index.trees) TRY(list_neighbours(tree, is_input));
-  return {};
+  TRY(check_links(index.trees, index.links, [&](std::string_view path) -> const Tree* {
+    const auto hit = index.rules.nearest(path);
+    const std::optional<Index::Rule> rule = hit ? *hit->value : std::nullopt;
+    return rule && !rule->excepted ? &index.trees[rule->tree] : nullptr;
+  }));
+  for (const Tree& tree : index.trees) {
+    const auto link = index.link_targets.nearest(tree.place);
+    if (!link || tree.declaration.at.empty()) continue;
+    return invalid(fmt::format("{} cannot stand at '{}': inside, '{}' is a link to '{}'",
+                               describe(tree.declaration), printable(tree.place),
+                               printable(link->path), printable(*link->value)),
+                   fmt::format("name the place without links: '{}'",
+                               printable(join(*link->value, relative_to(tree.place, link->path)))),
+                   tree.declaration.origin);
+  }
+  return add_listings(index.trees, index.places);
 }
 
 void Spec::fill_rules(Index& index) {
@@ -230,9 +197,8 @@ void Spec::fill_rules(Index& index) {
   std::vector<std::optional<PathSet>> carved(index.trees.size());
   for (std::size_t number = 0; number < index.trees.size(); ++number) {
     const Tree& tree = index.trees[number];
-    index.places.slot(tree.found.real_path).push_back(number);
-    if (!tree.real_exceptions.empty())
-      carved[number] = PathSet::tree(tree.found.real_path, tree.real_exceptions);
+    index.places.slot(tree.place).push_back(number);
+    if (!tree.holes.empty()) carved[number] = PathSet::tree(tree.place, tree.holes);
   }
 
   // At each boundary, the tree with the deepest root that holds the path decides; if none holds it,
@@ -242,16 +208,17 @@ void Spec::fill_rules(Index& index) {
     index.places.for_each_above(path, [&](const std::vector<std::size_t>& trees_here) {
       for (const std::size_t number : trees_here) {
         const bool excepted = carved[number] && !carved[number]->contains(path);
-        if (excepted && rule && !rule->excepted) continue;
+        // Inputs add up where they show the same; what shows something else covers the rest.
+        const bool adds_up = rule && is_repeated(index.trees[number], index.trees[rule->tree]);
+        if (excepted && rule && !rule->excepted && adds_up) continue;
         rule = Index::Rule{number, excepted};
       }
     });
     return rule;
   };
   for (const Tree& tree : index.trees) {
-    index.rules.set(tree.found.real_path, rule_at(tree.found.real_path));
-    for (const std::string& exception : tree.real_exceptions)
-      index.rules.set(exception, rule_at(exception));
+    index.rules.set(tree.place, rule_at(tree.place));
+    for (const std::string& hole : tree.holes) index.rules.set(hole, rule_at(hole));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "hermetic/spec/builtin_view.h"
+#include "hermetic/spec/place.h"
 #include "hermetic/spec/quantity.h"
 #include "hermetic/spec/spec.h"
 
@@ -41,12 +42,31 @@ std::string missing_name(const Spec& a, const Spec& b) {
   const auto add_way_to = [&](std::string_view path) {
     for (Components component(path); component.next();) names.emplace(component.prefix());
   };
-  for (const Tree& tree : b.trees()) add_way_to(tree.found.real_path);
+  for (const Tree& tree : b.trees()) add_way_to(tree.place);
   for (const Link& link : b.links()) add_way_to(link.path);
   for (const std::string& name : names)
     for (const Operation operation : {Operation::Read, Operation::Execute})
       if (b.decide(name, operation).allowed && !a.decide(name, operation).allowed)
         return fmt::format("{} {}", to_string(operation), name);
+  return "";
+}
+
+// The same name inside for something else of the host.
+std::string other_object(const Spec& a, const Spec& b) {
+  const auto object_at = [](const Spec& spec, const std::string& path) -> std::string {
+    const Decision decision = spec.decide(path, Operation::Execute);
+    if (decision.because != Decision::Because::Declared ||
+        decision.tree->declaration.kind == TreeKind::Temp)
+      return "";
+    return host_name(*decision.tree, decision.path);
+  };
+  for (const Spec* spec : {&b, &a})
+    for (const Tree& tree : spec->trees()) {
+      const std::string wanted = object_at(b, tree.place);
+      const std::string had = object_at(a, tree.place);
+      if (!wanted.empty() && !had.empty() && wanted != had)
+        return fmt::format("use {} as {}", wanted, tree.place);
+    }
   return "";
 }
 
@@ -141,8 +161,9 @@ Subsumption subsumes(const Spec& a, const Spec& b) {
   if (const PathSet more = readable(b) - readable(a); !more.empty())
     return {false, refused_in(more, a)};
   if (const auto path = (writable(b) - writable(a)).witness()) return {false, "write " + *path};
-  for (std::string text : {missing_name(a, b), missing_host(a.network, b.network),
-                           missing_act(a, b), missing_resource(a, b), missing_variable(a, b)})
+  for (std::string text :
+       {missing_name(a, b), other_object(a, b), missing_host(a.network, b.network),
+        missing_act(a, b), missing_resource(a, b), missing_variable(a, b)})
     if (!text.empty()) return {false, std::move(text)};
   return {true, ""};
 }

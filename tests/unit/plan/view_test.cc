@@ -251,7 +251,10 @@ TEST(ViewProperty, PutsParentsFirstAndMakesPlacesExactlyWhereNothingIs) {
       }
       return found;
     };
-    const Result<Spec> spec = builder_of(declarations_from(draw_numbers(5))).lookup(lookup).build();
+    const std::vector<Declaration> declarations = declarations_from(draw_numbers(5));
+    const bool placed = std::ranges::any_of(
+        declarations, [](const Declaration& declaration) { return !declaration.at.empty(); });
+    const Result<Spec> spec = builder_of(declarations).lookup(lookup).build();
     RC_PRE(spec.has_value());
     const std::vector<ViewEntry> view = view_of(*spec);
     for (std::size_t i = 0; i < view.size(); ++i) {
@@ -263,7 +266,8 @@ TEST(ViewProperty, PutsParentsFirstAndMakesPlacesExactlyWhereNothingIs) {
       RC_LOG() << entry.path << " below " << (above == nullptr ? "nothing" : above->path) << "\n";
       RC_ASSERT(entry.make_point == made);
       // Where no place is made there is one on the host; a host without a /tmp is none.
-      if (!made && entry.path != "/tmp") RC_ASSERT(lookup(entry.path).value().exists());
+      // A lookup by name does not know what stands elsewhere.
+      if (!made && entry.path != "/tmp" && !placed) RC_ASSERT(lookup(entry.path).value().exists());
       // A place is made in a directory that is itself in the view.
       if (made && parent_of(entry.path) != "/")
         RC_ASSERT((above != nullptr && above->path == parent_of(entry.path)));

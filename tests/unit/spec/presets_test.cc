@@ -92,6 +92,51 @@ TEST(ForBuild, WorksOnThisHost) {
   EXPECT_TRUE(spec->can_write(root / "out/x"));
 }
 
+TEST(ForBuild, StandsAtAFixedPlaceWhereverTheHostHasIt) {
+  const auto at = [](const std::string& root) {
+    return built(
+        for_build(root, {root + "/src"}, root + "/out", root + "/out/tmp", WorkspacePlace::Fixed));
+  };
+  const Spec spec = at("/home/u/one");
+  EXPECT_TRUE(spec.can_read("/w/src/main.c"));
+  EXPECT_TRUE(spec.can_write("/w/out/main.o"));
+  EXPECT_EQ(spec.decide("/w/out/tmp/x", Operation::Write).tree->declaration.kind, TreeKind::Temp);
+  EXPECT_EQ(spec.directory, "/w");
+  EXPECT_EQ(spec.variables().at("TMPDIR"), "/w/out/tmp");
+  EXPECT_FALSE(spec.can_read("/home/u/one/src/main.c"));
+  const Spec other = at("/home/u/two");
+  EXPECT_EQ(other.inputs(), spec.inputs());
+  EXPECT_EQ(other.outputs(), spec.outputs());
+  EXPECT_NE(other.digest(), spec.digest()) << "they are not the same files";
+}
+
+TEST(DefaultDraft, EntersThePlaceOfTheDirectory) {
+  Draft declared;
+  declared.declarations = {{.path = "/home/u/src", .at = "/w"}};
+  const Draft draft = default_draft(declared, "/home/u/src/lib");
+  EXPECT_EQ(draft.directory, "/w/lib");
+  for (const Declaration& declaration : draft.declarations)
+    EXPECT_FALSE(declaration.path.starts_with("/home/u")) << declaration.path;
+}
+
+TEST(DefaultDraft, AddsNothingOfTheHostToARoot) {
+  Draft declared;
+  declared.declarations = {{.path = "/srv/image", .at = "/"}};
+  const Draft draft = default_draft(declared, "/home/u/src");
+  EXPECT_TRUE(draft.declarations.empty());
+  EXPECT_EQ(draft.directory, "/");
+}
+
+TEST(DefaultDraft, CarvesOutWhatIsWrittenInBothSpaces) {
+  Draft declared;
+  declared.declarations = {{.kind = TreeKind::Output, .path = "/home/u/src/out", .at = "/o"},
+                           {.kind = TreeKind::Output, .path = "/home/u/x", .at = "/home/u/src/x"}};
+  const Draft draft = default_draft(declared, "/home/u/src");
+  EXPECT_EQ(draft.declarations.back().path, "/home/u/src");
+  EXPECT_EQ(draft.declarations.back().exceptions,
+            (std::vector<std::string>{"/home/u/src/out", "/home/u/src/x"}));
+}
+
 TEST(ForTest, ReadsTheWorkspaceAndWritesNothingButItsTemp) {
   const Spec spec = built(for_test("/w", "/w/tests", "/w/tests/tmp"));
   EXPECT_TRUE(spec.can_read("/w/src/main.c"));

@@ -176,11 +176,13 @@ TEST(BuildOnHost, ListsTheNeighboursOfAPlaceThatMustBeMade) {
                         .output(root / "elsewhere/out")
                         .build()
                         .value();
-  EXPECT_THAT(spec.trees()[1].children,
+  ASSERT_EQ(spec.trees()[1].listings.size(), 1U);
+  EXPECT_EQ(spec.trees()[1].listings[0].place, root / "w");
+  EXPECT_THAT(spec.trees()[1].listings[0].children,
               ElementsAre(Child{"latest", FileType::File, "src"},
                           Child{"main.c", FileType::File, std::nullopt},
                           Child{"src", FileType::Directory, std::nullopt}));
-  EXPECT_THAT(spec.trees()[2].children, IsEmpty()) << "its parent is not shown from the host";
+  EXPECT_THAT(spec.trees()[2].listings, IsEmpty()) << "its parent is not shown from the host";
 }
 
 TEST(BuildOnHost, ListsNothingForAPlaceThatExists) {
@@ -188,7 +190,7 @@ TEST(BuildOnHost, ListsNothingForAPlaceThatExists) {
   root.directory("w/out");
   const Spec spec =
       on_host().input(root / "w", {root / "w/out"}).output(root / "w/out").build().value();
-  EXPECT_THAT(spec.trees()[1].children, IsEmpty());
+  EXPECT_THAT(spec.trees()[1].listings, IsEmpty());
 }
 
 TEST(BuildOnHost, WillNotMakeAPlaceAmongTooManyNeighbours) {

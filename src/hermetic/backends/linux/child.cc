@@ -4,6 +4,7 @@
 // calls that it lists.
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <linux/rtnetlink.h>
 #include <linux/securebits.h>
 #include <net/if.h>
@@ -73,6 +74,17 @@ int write_file(int directory, int flags, const Step& step) {
   return error;
 }
 
+int make_directory(const Step& step) {
+  if (::mkdir(step.target, static_cast<mode_t>(step.number)) == 0) return 0;
+  return step.second == kIfNeeded && errno == EEXIST ? 0 : errno;
+}
+
+int remove_file(const Step& step) {
+  if (::unlink(step.target) == 0) return 0;
+  const bool nothing = errno == ENOENT || errno == EISDIR;
+  return step.second == kIfNeeded && nothing ? 0 : errno;
+}
+
 // Is this the object that the spec was checked against?
 int verify(int fd, const Step& step) {
   if (step.device == 0 && step.inode == 0) return 0;
@@ -88,9 +100,17 @@ int bind(const Step& step) {
   const int tree = static_cast<int>(::syscall(kSysOpenTree, AT_FDCWD, step.source, kFlags));
   if (tree < 0) return errno;
   int error = verify(tree, step);
-  // move_mount(MOVE_MOUNT_F_EMPTY_PATH)
-  if (error == 0)
-    error = errno_if(::syscall(kSysMoveMount, tree, "", AT_FDCWD, step.target, 0x4U) != 0);
+  // Where it goes was looked up when the spec was checked: a link that has come there since leads
+  // elsewhere.
+  open_how how = {};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const int target =
+      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, step.target, &how, sizeof how));
+  if (error == 0 && target < 0) error = errno;
+  // move_mount(MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH)
+  if (error == 0) error = errno_if(::syscall(kSysMoveMount, tree, "", target, "", 0x44U) != 0);
+  if (target >= 0) close_descriptor(target);
   close_descriptor(tree);
   return error;
 }
@@ -276,10 +296,9 @@ class Interpreter {
         return errno_if(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0);
       case Step::Kind::Mount:
         return errno_if(::mount(step.source, step.target, step.source, step.flags, step.text) != 0);
-      case Step::Kind::MakeDirectory:
-        return errno_if(::mkdir(step.target, static_cast<mode_t>(step.number)) != 0);
+      case Step::Kind::MakeDirectory: return make_directory(step);
       case Step::Kind::MakeFile: return write_file(AT_FDCWD, O_WRONLY | O_CREAT | O_EXCL, step);
-      case Step::Kind::RemoveFile: return errno_if(::unlink(step.target) != 0);
+      case Step::Kind::RemoveFile: return remove_file(step);
       case Step::Kind::MakeLink: return errno_if(::symlink(step.text, step.target) != 0);
       case Step::Kind::Bind: return bind(step);
       case Step::Kind::BindClassic: return bind_classic(step);

@@ -61,7 +61,8 @@ class LayerSteps {
 }  // namespace
 
 void add_layer_steps(LoweredScript& script, const ViewEntry& temp, const char* target,
-                     const std::string& place, const std::string& memory, const Facts& facts) {
+                     const std::string& place, const std::string& memory, const Facts& facts,
+                     const std::function<void(const std::string& upper)>& prepare) {
   LayerSteps steps(script, facts.classic_mounts);
   const auto counted = facts.shown_layers.find(temp.path);
   const std::size_t shown =
@@ -77,6 +78,7 @@ void add_layer_steps(LoweredScript& script, const ViewEntry& temp, const char* t
     steps.bind(*temp.changes, changes);
   else
     steps.make_memory(changes, memory);
+  if (prepare) prepare(fmt::format("{}/{}", changes, kUpper));
   // userxattr: what an unprivileged mount can use for its own marks. volatile: the changes are no
   // better than the run, so nothing waits for the disk; without it the end of a run would wait for
   // everything that anybody has written.

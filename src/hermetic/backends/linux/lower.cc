@@ -6,9 +6,10 @@
 #include <algorithm>
 
 #include "hermetic/backends/linux/clock_steps.h"
+#include "hermetic/backends/linux/copied_root.h"
 #include "hermetic/backends/linux/init_message.h"
 #include "hermetic/backends/linux/kernel.h"
-#include "hermetic/backends/linux/landlock_rules.h"
+#include "hermetic/backends/linux/landlock_steps.h"
 #include "hermetic/backends/linux/layer_steps.h"
 #include "hermetic/backends/linux/limit_steps.h"
 #include "hermetic/backends/linux/network_steps.h"
@@ -60,7 +61,7 @@ class Composer {
     add_opening_of_streams(script_, facts_);
     second_user_namespace();
     add({.kind = StepKind::PassProc});
-    for (const LandlockRule& rule : landlock_rules(plan_, facts_.landlock_abi)) landlock(rule);
+    add_landlock_steps(script_, plan_, facts_);
     process();
     add_placing_of_streams(script_, facts_);
     descriptors();
@@ -159,15 +160,27 @@ class Composer {
   }
 
   [[nodiscard]] bool root_is_of_host() const {
-    return !plan_.view.empty() && plan_.view.front().path == "/";
+    return !plan_.view.empty() && plan_.view.front().path == "/" &&
+           plan_.view.front().kind == EntryKind::Input;
   }
 
   void root() {
+    if (copied_root_of(plan_) != nullptr)
+      return add_copied_root(script_, plan_, facts_, kBase, sized("mode=0700"));
     if (root_is_of_host())
       bind(object_of(plan_.view.front()), kBase);
     else
       mount("tmpfs", kBase, MS_NOSUID | MS_NODEV, "mode=0755,size=64m");
     add({.kind = StepKind::ChangeDirectory, .target = kBase});
+  }
+
+  // On a root of the sandbox's own they are as read only as that.
+  [[nodiscard]] bool is_mount_of_devices(const Entry& entry) const {
+    return entry.kind == EntryKind::Devices && (!entry.make_point || is_made_in_root(entry));
+  }
+
+  [[nodiscard]] bool is_made_in_root(const Entry& entry) const {
+    return is_made_in_copied_root(plan_, entry);
   }
 
   static HostObject object_of(const Entry& entry) {
@@ -183,7 +196,8 @@ class Composer {
   // A listing is as read only as what it stands on: on the root it needs no mount of its own, over
   // the host's directory and inside something writable it does.
   [[nodiscard]] bool is_own_mount(const Entry& listing) const {
-    return !listing.make_point || has_around(writable_, listing, is_within);
+    return listing.path != "/" &&
+           (!listing.make_point || has_around(writable_, listing, is_within));
   }
 
   // An output that is changed in place may have mounts of the host below it, which stay writable
@@ -197,7 +211,7 @@ class Composer {
   }
 
   void make_point(const Entry& entry) {
-    if (!entry.make_point) return;
+    if (!entry.make_point || is_made_in_root(entry)) return;
     if (entry.type == FileType::File)
       add({.kind = StepKind::MakeFile, .target = inside(entry.path), .number = 0444});
     else
@@ -217,6 +231,7 @@ class Composer {
   }
 
   void put(const Entry& entry) {
+    if (entry.path == "/") return;  // it is there already
     for (const std::string& directory : pinned_.above(entry)) {
       bind({.path = inside(directory)}, inside(directory));
       if (!sealed_) to_open_.push_back(directory);
@@ -224,11 +239,11 @@ class Composer {
     switch (entry.kind) {
       case EntryKind::Directory: make_point(entry); break;
       case EntryKind::Link:
+        if (is_made_in_root(entry)) break;
         add({.kind = StepKind::MakeLink, .target = inside(entry.path), .text = keep(entry.text)});
         break;
       case EntryKind::File: put_file(entry); break;
       case EntryKind::Input:
-        if (entry.path == "/") break;  // it is the root already
         make_point(entry);
         bind(object_of(entry), inside(entry.path));
         break;
@@ -257,6 +272,7 @@ class Composer {
   // Where a file of the host shows through, ours is bound over it, and the name that it was made
   // under goes again.
   void put_file(const Entry& entry) {
+    if (is_made_in_root(entry)) return;
     if (entry.make_point)
       make_file(inside(entry.path), entry.text, 0444);
     else
@@ -267,7 +283,7 @@ class Composer {
   // is made, and may be the host's own.
   [[nodiscard]] const char* making_place() const {
     if (sealed_) return "dev/shm/.hermetic";
-    return root_is_of_host() ? "dev/.hermetic" : ".hermetic";
+    return root_is_of_host() || copied_root_of(plan_) != nullptr ? "dev/.hermetic" : ".hermetic";
   }
 
   void cover_with_file(std::string_view path, const std::string& text, std::uint64_t mode) {
@@ -287,7 +303,7 @@ class Composer {
   }
 
   void make_devices(const Entry& entry) {
-    if (entry.make_point)
+    if (!is_mount_of_devices(entry))
       make_point(entry);
     else
       mount("tmpfs", "dev", MS_NOSUID | MS_NODEV, "mode=0755,size=64m");
@@ -330,17 +346,17 @@ class Composer {
     }
     for (const Entry& entry : plan_.view)
       if (!is_in_place(entry)) seal_one(entry);
-    if (!root_is_of_host()) attributes("", "/", kSealed);
+    if (!root_is_of_host() && copied_root_of(plan_) == nullptr) attributes("", "/", kSealed);
   }
 
   void seal_one(const Entry& entry) {
     if (entry.kind == EntryKind::Input) attributes(entry.source, entry.path, kSealed);
     if (entry.kind == EntryKind::Processes && !nests())
       attributes("", entry.path, kSealed | kMountNoExecute);
-    const bool file = entry.kind == EntryKind::File || entry.kind == EntryKind::Devices;
+    const bool covers =
+        (entry.kind == EntryKind::File && !entry.make_point) || is_mount_of_devices(entry);
     const bool listing = entry.kind == EntryKind::Listing && is_own_mount(entry);
-    if ((file && !entry.make_point) || listing || entry.kind == EntryKind::Hidden)
-      attributes("", entry.path, kSealed);
+    if (covers || listing || entry.kind == EntryKind::Hidden) attributes("", entry.path, kSealed);
   }
 
   // Outputs and temps are mounts of their own: only they become writable again, nothing below or
@@ -444,18 +460,6 @@ class Composer {
     const char* kind = plan_.allow_nested_namespaces ? "cgroup" : "user";
     if (!nests())
       write(StepKind::WriteProc, fmt::format("sys/user/max_{}_namespaces", kind), "0\n");
-  }
-
-  void landlock(const LandlockRule& rule) {
-    switch (rule.kind) {
-      case LandlockRule::Kind::Begin:
-        add({.kind = StepKind::Landlock, .number = rule.rights, .second = rule.scope});
-        break;
-      case LandlockRule::Kind::Path:
-        add({.kind = StepKind::LandlockRule, .target = keep(rule.path), .number = rule.rights});
-        break;
-      case LandlockRule::Kind::Enforce: add({.kind = StepKind::LandlockEnforce}); break;
-    }
   }
 
   void process() {

@@ -38,7 +38,7 @@ std::string some_input(const Plan& plan) {
 bool shows(const Plan& plan, std::string_view path) {
   return std::any_of(plan.view.begin(), plan.view.end(), [&](const ViewEntry& entry) {
     return (entry.kind == ViewEntry::Kind::Input || entry.kind == ViewEntry::Kind::OutputInPlace) &&
-           is_within(path, entry.path);
+           (is_within(path, entry.path) || is_within(path, entry.source));
   });
 }
 

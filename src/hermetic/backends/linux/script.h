@@ -13,6 +13,9 @@
 
 namespace hermetic::linux_backend {
 
+// A directory may be there already, and no file need be.
+inline constexpr std::uint64_t kIfNeeded = 1;
+
 struct Step {
   enum class Kind : std::uint8_t {
     JoinGroup,            // the control group whose door is the descriptor `number`
@@ -22,9 +25,9 @@ struct Step {
     SetHostname,          // text
     MakePrivate,          // no mount event comes in from outside or goes out
     Mount,                // type `source` at target, with flags and options in text
-    MakeDirectory,        // target, with mode `number`
+    MakeDirectory,        // target, with mode `number`; second: see kIfNeeded
     MakeFile,             // target, with text as its content and mode `number`
-    RemoveFile,           // target; what is bound elsewhere stays
+    RemoveFile,           // target; what is bound elsewhere stays; second: see kIfNeeded
     MakeLink,             // target, leading to text
     Bind,             // the object at source to target, with everything below; it must be (device,
                       // inode), unless both are 0, which stands for an object that the script made

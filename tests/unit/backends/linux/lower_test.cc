@@ -64,6 +64,27 @@ std::size_t place_of(const std::vector<std::string>& lines, std::string_view sta
   return static_cast<std::size_t>(found - lines.begin());
 }
 
+// A place that is missing in the root is made in a listing of it: the host's own is not touched.
+TEST(Lower, MakesPlacesInARootOfItsOwnAndNeverInTheHosts) {
+  const Lookup lookup = [](std::string_view path) {
+    Result<Found> found = look_up_by_name(path);
+    if (path == "/out") found->existing_path = "/";
+    return found;
+  };
+  const Spec spec = SpecBuilder({"true"})
+                        .input("/", {"/out"})
+                        .output("/out")
+                        .lookup(lookup)
+                        .caller_environment({})
+                        .build()
+                        .value();
+  const Plan plan = make_plan(spec, model_capabilities()).value();
+  const std::vector<std::string> lines = lines_of(plan, facts_of(plan));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("binding / to"))));
+  EXPECT_LT(place_of(lines, "mounting tmpfs on /proc"),
+            place_of(lines, "making the directory out"));
+}
+
 TEST(Lower, SealsAfterTheInputsAndOpensOnlyOutputsAndTempsAgain) {
   const Plan plan = plan_of(compile());
   const std::vector<std::string> lines = lines_of(plan, facts_of(plan));
