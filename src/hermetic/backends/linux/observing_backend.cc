@@ -33,6 +33,7 @@
 #include "hermetic/backends/linux/network_call.h"
 #include "hermetic/backends/linux/spy_image.h"
 #include "hermetic/base/null_device.h"
+#include "hermetic/plan/host_names.h"
 
 namespace hermetic {
 namespace {
@@ -351,6 +352,7 @@ Capabilities ObservingBackend::probe() const {
 
 Result<std::unique_ptr<Run>> ObservingBackend::start(const Plan& plan, const RunOptions& options,
                                                      EventSink& events) {
+  TRY(check_names_are_of_host(plan));
   const Clock::time_point started = Clock::now();
   UniqueFd spy;
   if (options.observe_variables) spy = TRY(linux_backend::make_spy_image());

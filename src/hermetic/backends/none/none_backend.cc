@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hermetic/base/null_device.h"
+#include "hermetic/plan/host_names.h"
 #include "hermetic/run/not_started_run.h"
 
 namespace hermetic {
@@ -89,6 +90,7 @@ Capabilities NoneBackend::probe() const {
 
 Result<std::unique_ptr<Run>> NoneBackend::start(const Plan& plan, const RunOptions& options,
                                                 EventSink& events) {
+  TRY(check_names_are_of_host(plan));
   std::vector<std::string> texts;
   for (const auto& [name, value] : plan.environment)
     texts.push_back(fmt::format("{}={}", name, value));

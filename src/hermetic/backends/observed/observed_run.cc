@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "hermetic/base/null_device.h"
+#include "hermetic/plan/host_names.h"
 #include "hermetic/run/not_started_run.h"
 
 namespace hermetic::observed {
@@ -300,6 +301,7 @@ std::string find_program(const std::string& word, const std::string& search,
 
 Result<std::unique_ptr<Run>> start_observed(std::unique_ptr<Watcher> watcher, const Plan& plan,
                                             const RunOptions& options, EventSink& events) {
+  TRY(check_names_are_of_host(plan));
   const auto path = plan.environment.find("PATH");
   const std::string program =
       find_program(plan.command.front(),
