@@ -13,7 +13,7 @@ _hermetic() {
     return
   fi
   case $previous in
-    --why | --policy | --out | --key | --evidence | --write | --diff | --spec | --except | --root | --root-writable | --dir | --keep-failed | --events | --samples | --repo | --borrow | --sparse | --lockfile | --wheels | --node-lockfile | --npm-cache | --config | --scratch | --manifest | --metrics | --keep-changes)
+    --why | --policy | --out | --previous | --key | --evidence | --write | --diff | --spec | --except | --root | --root-writable | --allow-unix-socket | --dir | --keep-failed | --events | --samples | --repo | --borrow | --sparse | --lockfile | --wheels | --node-lockfile | --npm-cache | --config | --scratch | --manifest | --metrics | --keep-changes)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
@@ -22,7 +22,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word")
       return
       ;;
-    --inside | --act | --step | --sha | --jobs | --require | --detector | --unused | --input | --output | --output-file | --output-in-place | --env | --pass-env | --allow-host | --timeout | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --base-sha | --task-id | --seed | --index | --python | --from | --retries)
+    --inside | --act | --step | --sha | --jobs | --timeout | --toolchain | --require | --detector | --unused | --input | --output | --output-file | --output-in-place | --env | --pass-env | --allow-host | --idle-time | --memory | --cpu-time | --processes | --file-size | --open-files | --disk-write | --disk-read-rate | --disk-write-rate | --network-bytes | --cpu-weight | --cpus | --nice | --give-up | --sample-every | --base-sha | --task-id | --seed | --index | --python | --from | --retries)
       :
       return
       ;;
@@ -55,7 +55,7 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--json --color --inside --act --help' -- "$word")
       ;;
     gate:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --key --require --detector --evidence --json --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--policy --step --sha --out --jobs --timeout --toolchain --previous --key --require --detector --evidence --json --quiet --help' -- "$word")
       ;;
     gc:-*)
       mapfile -t COMPREPLY < <(compgen -W '--unused --json --help' -- "$word")
@@ -67,16 +67,16 @@ _hermetic() {
       mapfile -t COMPREPLY < <(compgen -W '--write --again --variables --unproved --diff --backend --json --quiet --help' -- "$word")
       ;;
     plan:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --toolchain --env --pass-env --network --allow-host --allow-unix-socket --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --color --help' -- "$word")
       ;;
     run:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --key --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --toolchain --env --pass-env --network --allow-host --allow-unix-socket --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --json --keep-failed --explain --events --syslog --evidence --key --prove --usage --by-process --samples --sample-every --dry-run --quiet --help' -- "$word")
       ;;
     shell:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --env --pass-env --network --allow-host --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --events --syslog --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--spec --input --except --output --output-file --output-in-place --root --root-writable --toolchain --env --pass-env --network --allow-host --allow-unix-socket --dir --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --backend --events --syslog --help' -- "$word")
       ;;
     task:-*)
-      mapfile -t COMPREPLY < <(compgen -W '--repo --borrow --sha --base-sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --json --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --temp --env --pass-env --network --allow-host --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W '--repo --borrow --sha --base-sha --sparse --task-id --seed --lockfile --wheels --index --python --node-lockfile --npm-cache --config --from --scratch --manifest --metrics --json --keep-changes --evidence --key --events --prove --out --jobs --retries --quiet --input --except --output --output-file --output-in-place --root --root-writable --env --pass-env --network --allow-host --allow-unix-socket --timeout --idle-time --memory --cpu-time --processes --file-size --open-files --disk-write --disk-read-rate --disk-write-rate --network-bytes --cpu-weight --cpus --nice --identity --on-violation --give-up --help' -- "$word")
       ;;
     verify-evidence:-*)
       mapfile -t COMPREPLY < <(compgen -W '--key --json --help' -- "$word")

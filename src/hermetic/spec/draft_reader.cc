@@ -92,7 +92,7 @@ class DraftReader {
     std::string_view key;
     Result<void> (DraftReader::*read)(const YamlNode& node);
   };
-  static const std::array<Field, 18> kFields;
+  static const std::array<Field, 19> kFields;
 
   Result<void> read(const YamlEntry& entry, const Field& field) {
     return (this->*field.read)(entry.value);
@@ -148,7 +148,7 @@ class DraftReader {
   Draft draft_;
 };
 
-const std::array<DraftReader::Field, 18> DraftReader::kFields = {
+const std::array<DraftReader::Field, 19> DraftReader::kFields = {
     {{"command", &DraftReader::command},
      {"directory", &DraftReader::directory},
      {"root", &DraftReader::root},
