@@ -50,8 +50,12 @@ class ViewMaker {
   std::vector<ViewEntry> make() {
     for (const Tree& tree : spec_.trees()) add_tree(tree);
     for (const Tree& tree : spec_.trees())
-      for (const ShownDirectory& listing : tree.listings)
-        tree.built_in ? add_children(listing, true) : add_listing(listing);
+      for (const ShownDirectory& listing : tree.listings) {
+        if (tree.built_in && listing.place == tree.place)
+          add_children(listing, true);
+        else
+          add_listing(listing);
+      }
     for (const Tree& tree : spec_.trees()) add_exceptions(tree);
     for (const Link& link : spec_.links())
       if (!is_of_host(above(link.path)))

@@ -174,7 +174,6 @@ class Composer {
     add({.kind = StepKind::ChangeDirectory, .target = kBase});
   }
 
-  // On a root of the sandbox's own they are as read only as that.
   [[nodiscard]] bool is_mount_of_devices(const Entry& entry) const {
     return entry.kind == EntryKind::Devices && (!entry.make_point || is_made_in_root(entry));
   }
@@ -231,7 +230,8 @@ class Composer {
   }
 
   void put(const Entry& entry) {
-    if (entry.path == "/") return;  // it is there already
+    const bool made = entry.kind == EntryKind::Link || entry.kind == EntryKind::File;
+    if (entry.path == "/" || (made && is_made_in_root(entry))) return;  // it is there already
     for (const std::string& directory : pinned_.above(entry)) {
       bind({.path = inside(directory)}, inside(directory));
       if (!sealed_) to_open_.push_back(directory);
@@ -239,7 +239,6 @@ class Composer {
     switch (entry.kind) {
       case EntryKind::Directory: make_point(entry); break;
       case EntryKind::Link:
-        if (is_made_in_root(entry)) break;
         add({.kind = StepKind::MakeLink, .target = inside(entry.path), .text = keep(entry.text)});
         break;
       case EntryKind::File: put_file(entry); break;
@@ -272,7 +271,6 @@ class Composer {
   // Where a file of the host shows through, ours is bound over it, and the name that it was made
   // under goes again.
   void put_file(const Entry& entry) {
-    if (is_made_in_root(entry)) return;
     if (entry.make_point)
       make_file(inside(entry.path), entry.text, 0444);
     else
