@@ -5,7 +5,7 @@
 setup() {
   mkdir "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/page" "$BATS_TEST_TMPDIR/parts"
   ln -s "$HERMETIC_PROGRAM" "$BATS_TEST_TMPDIR/bin/hermetic"
-  PATH=$BATS_TEST_TMPDIR/bin:$PATH
+  PATH=$BATS_TEST_TMPDIR/bin:/usr/local/bin:/usr/bin:/bin # a page says nothing of the caller's own programs
   unset "${!HERMETIC_@}" HERMETIC
   cd "$BATS_TEST_TMPDIR/page" || return
 }
@@ -102,8 +102,9 @@ run_page() {
 }
 
 @test "every page of the guide is run here" {
+  grep -q 'docs/guide/cpp.md' "$BATS_TEST_DIRNAME/../package/install_test.sh" # compiles it
   for page in "$BATS_TEST_DIRNAME"/../../docs/guide/*.md; do
-    grep -q "^@test \"docs/guide/${page##*/}\"" "$BATS_TEST_FILENAME"
+    [[ $page == */cpp.md ]] || grep -q "^@test \"docs/guide/${page##*/}\"" "$BATS_TEST_FILENAME"
   done
 }
 

@@ -81,7 +81,7 @@ own = socket.socket(); own.bind(("127.0.0.1", 8099)); own.listen(); socket.creat
       grep -q 'this comment stays' 'ci/a policy.yml'
       if [ "$version" = 2 ]; then
         run -2 gate_as --sha x --out out
-        sed -i 's/expires: TODO/expires: 2999-01-31/' 'ci/a policy.yml'
+        sed -i 's/expires: TODO/expires: 2999-01-31/g' 'ci/a policy.yml'
       fi
       gate_as --sha x --out out
       grep -q 'page for web.example.org' out/logs/fetch/stdout.txt

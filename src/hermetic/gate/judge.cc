@@ -89,6 +89,8 @@ bool allows(const Step& step, const NetworkAct& act) {
   if (!is_outbound(act)) return !act.denied;
   using Mode = NetworkPolicy::Mode;
   if (act.loopback && network.mode == Mode::Loopback) return true;
+  // Beside a list of hosts, too, a step may reach what it may serve.
+  if (act.loopback && (step.loopback || listen_ports_of(step).contains(act.port))) return true;
   if (network.mode != Mode::Hosts) return false;
   // A name may be looked up if any of its ports may be reached.
   if (act.act == "resolve")

@@ -209,7 +209,9 @@ void Spec::fill_rules(Index& index) {
       for (const std::size_t number : trees_here) {
         const bool excepted = carved[number] && !carved[number]->contains(path);
         // Inputs add up where they show the same; what shows something else covers the rest.
-        const bool adds_up = rule && is_repeated(index.trees[number], index.trees[rule->tree]);
+        // Where the command makes outputs, what is around them shows through one by one.
+        const bool adds_up = rule && (index.trees[number].built_in ||
+                                      is_repeated(index.trees[number], index.trees[rule->tree]));
         if (excepted && rule && !rule->excepted && adds_up) continue;
         rule = Index::Rule{number, excepted};
       }

@@ -50,6 +50,15 @@ TEST(Judge, LoopbackIsTheStepsOwn) {
   EXPECT_FALSE(allows(step, act_of("resolve", "example.org", 0)));
 }
 
+TEST(Judge, AStepMayReachWhatItServesBesideAListOfHosts) {
+  const std::string rest = "owner: o, reason: r, expires: 2999-01-01}";
+  const Step step = step_of("{exceptions: [{host: 'example.org:443', " + rest +
+                            ", {listen: 8080, " + rest + "]}");
+  EXPECT_TRUE(allows(step, act_of("connect", "127.0.0.1", 8080)));
+  EXPECT_FALSE(allows(step, act_of("connect", "127.0.0.1", 8081)));
+  EXPECT_FALSE(allows(step, act_of("connect", "192.0.2.1", 8080)));
+}
+
 TEST(Judge, AHostIsAllowedOnItsPort) {
   const Step step = step_of(exception("host: 'example.org:443'"));
   EXPECT_TRUE(allows(step, act_of("connect", "example.org", 443)));
