@@ -130,8 +130,9 @@ TEST(Escape, SCM_RIGHTS_DirectoryThroughASocketInAnInput) {
   const UniqueFd server = listen_on(dir.directory("in") + "/socket");
   const UniqueFd window(::open((dir / "outside").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::thread accomplice([&] {
-    for (int i = 0; i < 2; ++i) {
+    while (true) {
       const UniqueFd client(::accept4(server.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!client.is_open()) return;
       char byte = 'x';
       iovec data = {.iov_base = &byte, .iov_len = 1};
       alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
@@ -159,6 +160,7 @@ TEST(Escape, SCM_RIGHTS_DirectoryThroughASocketInAnInput) {
   EXPECT_EQ(attempt(sandboxed(client).input(dir / "in").unix_socket(dir / "in/socket")).output,
             "received\nPermission denied\n");
   EXPECT_EQ(run_plainly(client).text, "received\ncanary\n");
+  ::shutdown(server.get(), SHUT_RDWR);
   accomplice.join();
 }
 

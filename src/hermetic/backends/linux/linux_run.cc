@@ -343,8 +343,7 @@ class LinuxRun final : public Run {
       end_everybody();  // it was given time to end, and nothing else
   }
 
-  // Who is out of time is asked to end, who is over another limit or has tried what may not be is
-  // not.
+  // At a limit of time the command is asked to end; for anything else it is killed.
   void stop(const Ending& because) {
     stopping_ = Clock::now();
     because_ = because;

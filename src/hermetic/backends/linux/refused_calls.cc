@@ -22,6 +22,7 @@ constexpr unsigned kThisArchitecture = AUDIT_ARCH_AARCH64;
 constexpr bool kHasX32 = false;
 #endif
 constexpr unsigned kX32Bit = 0x40000000;
+constexpr unsigned kNegative = 0x80000000;
 constexpr std::size_t kMostRefused = 1000;
 
 struct Named {
@@ -91,6 +92,9 @@ std::vector<sock_filter> answered_with(unsigned what, const std::vector<unsigned
                                       if_number(kThisArchitecture, 1, 0), answer,
                                       word_at(offsetof(seccomp_data, nr))};
   if (kHasX32) {
+    // A negative number is a call of no table. A debugger that skips a call writes -1, also while
+    // the listener is not yet passed on.
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kNegative, 2, 0));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1));
     program.push_back(answer);
   }
@@ -103,7 +107,7 @@ std::vector<sock_filter> answered_with(unsigned what, const std::vector<unsigned
 
 bool is_of_another_table(const seccomp_data& data) {
   return data.arch != kThisArchitecture ||
-         (kHasX32 && (static_cast<unsigned>(data.nr) & kX32Bit) != 0);
+         (kHasX32 && data.nr >= 0 && (static_cast<unsigned>(data.nr) & kX32Bit) != 0);
 }
 
 bool refuses(const std::vector<sock_filter>& filter, const seccomp_data& data) {
