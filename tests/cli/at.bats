@@ -219,3 +219,12 @@ keeps_own_places() {
   done
 }
 @test "what hermetic writes is kept from a tree that stands elsewhere" { as_both keeps_own_places; }
+
+@test "learn tells what was used of a tree that stands elsewhere from what was not" {
+  echo used >"$BATS_TEST_TMPDIR/used"
+  echo not >"$BATS_TEST_TMPDIR/not"
+  printf 'version: 1\ncommand: [cat, /w/used]\ninputs: [/usr, /bin, /lib, /lib64, %s, %s]\n' \
+    "{path: $BATS_TEST_TMPDIR/used, at: /w/used}" "{path: $BATS_TEST_TMPDIR/not, at: /w/not}" >"$BATS_TEST_TMPDIR/spec.yaml"
+  run -0 "$HERMETIC_PROGRAM" learn --diff "$BATS_TEST_TMPDIR/spec.yaml"
+  [[ $output == *'input /w/not: nothing in it was used'* && $output != *'input /w/used'* ]]
+}

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "hermetic/base/file_tree.h"
 #include "hermetic/base/path.h"
 #include "hermetic/base/text.h"
 #include "hermetic/learn/rules.h"
@@ -37,12 +38,20 @@ void note_use(const Spec& spec, const SeenPath& seen, Uses& uses) {
   use.parts.emplace(rest.substr(0, rest.find('/')));
 }
 
+// What stands elsewhere inside is not found on the host under the name that was asked for.
+bool is_used_elsewhere(const Spec& spec, const SeenPath& seen) {
+  if (!seen.read && !seen.opened && !seen.executed) return false;
+  const Decision decision = spec.decide(seen.path, Operation::Read);
+  return decision.tree != nullptr && !decision.tree->declaration.at.empty() &&
+         is_present(host_name(*decision.tree, decision.path));
+}
+
 }  // namespace
 
 std::vector<Needless> needless(const Spec& spec, const std::vector<SeenPath>& seen) {
   Uses uses;
   for (const SeenPath& one : seen)
-    if (one.is_needed() || one.written) note_use(spec, one, uses);
+    if (one.is_needed() || one.written || is_used_elsewhere(spec, one)) note_use(spec, one, uses);
   std::vector<Needless> list;
   for (const Tree& tree : spec.trees()) {
     if (tree.built_in) continue;
