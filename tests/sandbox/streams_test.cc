@@ -202,10 +202,10 @@ TEST(Observer, RemembersNamesUpToALimit) {
   RunOptions options = captured();
   options.observe_files = true;
   const Outcome few = run(shell("cat /no/such/file; :"), options);
-  EXPECT_THAT(
-      few.asked,
-      ::testing::Contains(AskedPath{
-          .path = "/no/such/file", .operation = Operation::Read, .opened = true, .absent = true}));
+  EXPECT_THAT(few.asked, ::testing::Contains(AskedPath{.path = "/no/such/file",
+                                                       .operation = Operation::Read,
+                                                       .opened = true,
+                                                       .used_before = true}));
   const Outcome many = run(sandboxed({"perl", "-e", "-e \"/no/such/$_\" for 1..21000"}), options);
   EXPECT_EQ(many.ending, Ending(Exited{0})) << many.standard_error.text;
   EXPECT_EQ(many.asked.size(), 20'000U);
