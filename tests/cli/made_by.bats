@@ -146,6 +146,26 @@ temps() {
   refused 'belongs to the output'
 }
 
+@test "no tree of another place stands beside what the command makes" {
+  mkdir ../beside
+  cd ../beside || return
+  printf 'version: 1\ncommand: [true]\ninputs: [/usr, {path: $here, except: [$here/b]}, %s]\noutputs: [%s]\n' \
+    '{path: /etc/debian_version, at: $here/sub/x}' '{path: $here/b, made_by: command}' >hermetic.yaml
+  run -2 hermetic check hermetic.yaml
+  [[ $output == *'nothing can be made by the command in'*'stands there'* ]]
+}
+
+@test "a tree may stand in a directory beside what the command makes" {
+  mkdir -p ../beside/c
+  cd ../beside || return
+  printf 'version: 1\ncommand: [sh, -c, "mkdir %s/b; touch %s/c/b/x"]\ninputs: [/usr, /bin, /lib, /lib64, %s]\n' \
+    "$PWD" "$PWD" '{path: $here, except: [$here/b, $here/c/b]}' >hermetic.yaml
+  printf 'outputs: [{path: $here/b, made_by: command}]\ntemps: [$here/c/b]\n' >>hermetic.yaml
+  run -0 hermetic run --spec hermetic.yaml
+  [ -d b ]
+  [ ! -e c/b ]
+}
+
 @test "the plan shows what the command makes" {
   write_spec ':'
   run -0 hermetic plan --spec hermetic.yaml

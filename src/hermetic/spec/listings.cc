@@ -312,8 +312,15 @@ Result<void> add_listings(std::vector<Tree>& trees,
     if (is_root_of_its_own(tree)) TRY(check_copied_root(tree));
     if (tree.place == "/" || tree.declaration.made_by_command) continue;
     const Tree* around = nullptr;
+    // Beside what the command makes, entries are shown by the tree around that.
+    const auto shows_through = [&](const Tree& built_in) {
+      return std::ranges::any_of(built_in.holes, [&](const std::string& hole) {
+        return is_within(parent_of(tree.place), hole);
+      });
+    };
     places.for_each_above(parent_of(tree.place), [&](const std::vector<std::size_t>& numbers) {
-      for (const std::size_t number : numbers) around = &trees[number];
+      for (const std::size_t number : numbers)
+        if (!trees[number].built_in || !shows_through(trees[number])) around = &trees[number];
     });
     if (around != nullptr && around->place == "/" && !around->over.empty())
       TRY(Way(*around, tree).walk_layers());

@@ -150,12 +150,18 @@ Result<void> Spec::fill_index(Index& index, std::vector<Tree> trees) {
     for (Tree& maker : makers) {
       const auto hit = index.rules.nearest(maker.place);
       const std::optional<Index::Rule> rule = hit ? *hit->value : std::nullopt;
-      if (rule && !index.trees[rule->tree].declaration.at.empty())
-        return invalid(
-            fmt::format("nothing can be made by the command in '{}': inside, {} "
-                        "stands there",
-                        printable(maker.place), describe(index.trees[rule->tree].declaration)),
-            "leave out made_by", maker.declaration.origin);
+      // What is around is shown as the host has it, entry by entry: no place is made for another
+      // tree there.
+      const auto is_in_the_way = [&](const Tree& tree) {
+        const bool holds_it = rule && &tree == &index.trees[rule->tree];
+        return !tree.declaration.at.empty() && (holds_it || is_within(tree.place, maker.place));
+      };
+      const auto other = std::ranges::find_if(index.trees, is_in_the_way);
+      if (other != index.trees.end())
+        return invalid(fmt::format("nothing can be made by the command in '{}': inside, {} "
+                                   "stands there",
+                                   printable(maker.place), describe(other->declaration)),
+                       "leave out made_by", maker.declaration.origin);
       TRY(list_around_made(maker, is_input));
       except_declared(maker, index.trees);
       index.trees.push_back(std::move(maker));
