@@ -31,7 +31,7 @@ complete_in_bash() {
 }
 
 @test "fish completes commands, options and values" {
-  fish_says() { fish --no-config -c "source $HERMETIC_SOURCE_DIR/completions/hermetic.fish; complete -C '$1'"; }
+  fish_says() { fish --no-config -c "source '$HERMETIC_SOURCE_DIR/completions/hermetic.fish'; complete -C '$1'"; }
   fish_says 'hermetic pl' | grep -q '^plan'
   fish_says 'hermetic plan --js' | grep -q '^--json'
   fish_says 'hermetic plan --color al' | grep -q '^always'
@@ -49,10 +49,11 @@ complete_in_bash() {
       sleep 0.1
     done
     tmux -S "$socket" capture-pane -p
+    tmux -S "$socket" kill-server # or bats would wait for it
     return 1
   }
   tmux -S "$socket" -f /dev/null new-session -d -x 100 -y 20 -c "$BATS_TEST_TMPDIR" 'zsh -f'
-  typing "PS1='> '; fpath=($HERMETIC_SOURCE_DIR/completions \$fpath); autoload -U compinit; compinit -u -D; clear" Enter
+  typing "PS1='> '; fpath=('$HERMETIC_SOURCE_DIR/completions' \$fpath); autoload -U compinit; compinit -u -D; clear" Enter
   shows '^> *$'
   typing 'hermetic pla' Tab '--js' Tab
   shows '^> hermetic plan --json'

@@ -90,6 +90,8 @@ class OutputRelay::Work {
   }
 
   bool step(RelayThread::Control& control) {
+    // Asked before: what the command wrote last may come after a pipe was found empty.
+    const bool ending = control.is_ending();
     const ssize_t moved = move();
     if (moved > 0) {
       control.note_progress();
@@ -107,7 +109,7 @@ class OutputRelay::Work {
       const int where = kind_ == Kind::Terminal ? terminal_.get() : destination_.get();
       return control.wait(where, POLLOUT) || (carried.whole = false);
     }
-    if (control.is_ending()) return false;  // whoever else has the pipe is outside
+    if (ending) return false;  // what else has the pipe is outside
     return wait_for_more(control);
   }
 
